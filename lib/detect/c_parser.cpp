@@ -181,8 +181,12 @@ class CParser {
     if (tokens_.is(at, "for") || tokens_.is(at, "while"))
       return header_and_body(range, NodeKind::Loop, tokens_.is(at, "for") ? LoopKind::For : LoopKind::While, loops,
                              nesting);
-    if (tokens_.is(at, "if") || tokens_.is(at, "switch") || tokens_.is(at, "catch"))
-      return header_and_body(range, NodeKind::Branch, LoopKind::None, loops, nesting);
+    if (tokens_.is(at, "if") || tokens_.is(at, "switch") || tokens_.is(at, "catch")) {
+      range.begin = header_and_body(range, NodeKind::Branch, LoopKind::None, loops, nesting);
+      // The next arm belongs to this branch, and not to one around it.
+      const bool other = tokens_.is(at, "if") && range.begin < range.end && tokens_.is(range.begin, "else");
+      return other ? statement(range, loops, nesting) : range.begin;
+    }
     if (tokens_.is(at, "else")) {
       const auto node = add({at, at}, NodeKind::Branch, LoopKind::None, loops);
       const Position after = at + 1 < range.end ? statement({at + 1, range.end}, loops, nesting + 1) : range.end;

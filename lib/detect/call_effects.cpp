@@ -41,7 +41,10 @@ void CallEffects::read(const Call& call) {
     return writer_.swap(object_of(tokens_, call), arguments[0]);
   if (arguments.size() < 2) return;
   const bool copies = one_of(call.name, k_copies);
-  if (call.name == "memset") {
+  const bool fills = side_ == Side::Host && call.name.size() > 4 && call.name.substr(call.name.size() - 4) == "_out";
+  if (fills) {  // at::mm_out(result, a, b)
+    writer_.write(arguments[0], {arguments.begin() + 1, arguments.end()}, DependenceKind::Arbitrary, false);
+  } else if (call.name == "memset") {
     writer_.write(arguments[0], {}, DependenceKind::Additive, false);
   } else if (copies || (qualified && call.name == "store") || one_of(call.name, k_stores) || starts(call, "__st")) {
     writer_.write(arguments[0], {arguments[1]}, DependenceKind::Additive, copies);
@@ -131,12 +134,7 @@ void CallEffects::assembly(const Call& call) {
 }
 
 void CallEffects::operand(Range input, Range output, bool loads, bool moves, Fact& fact) {
-  if (loads) {
-    const auto source = writer_.expressions().object(input, fact.uses);
-    if (source.found)
-      fact.uses.push_back({.name = source.name, .memory = source.memory, .location_hash = source.location_hash});
-    return;
-  }
+  if (loads) return writer_.expressions().read_memory(input, {}, fact.uses);
   const bool same =
       input.end - input.begin == output.end - output.begin &&
       std::equal(tokens_.list.begin() + input.begin, tokens_.list.begin() + input.end,
@@ -154,6 +152,7 @@ void CallEffects::accumulate(const std::vector<Range>& arguments, bool reads) {
 void CallEffects::apply(const Summary& summary, const std::vector<Range>& given) {
   const auto arguments = by_position(tokens_, summary.parameters, given);
   for (std::size_t to = 0; to < std::min(arguments.size(), k_max_arguments); ++to) {
+    const auto product = writer_.expressions().new_product();
     for (const bool memory : {false, true}) {
       std::vector<Use> uses;
       for (const auto& effect : summary.effects) {
@@ -165,20 +164,16 @@ void CallEffects::apply(const Summary& summary, const std::vector<Range>& given)
           uses = std::move(fact.uses);
         }
         const std::size_t first = uses.size();
-        argument(arguments[effect.from], effect, uses);
+        const auto place = ExpressionReader::argument_place({}, effect, product);
+        if (effect.from_memory)
+          writer_.expressions().read_memory(arguments[effect.from], place, uses);
+        else
+          writer_.expressions().read(arguments[effect.from], place, uses);
         for (std::size_t i = first; i < uses.size(); ++i) uses[i].launched = summary.launches;
       }
       if (!uses.empty()) writer_.facts().back().uses = std::move(uses);
     }
   }
-}
-
-void CallEffects::argument(Range range, const Effect& effect, std::vector<Use>& uses) {
-  if (!effect.from_memory) return writer_.expressions().read(range, {.kind = effect.kind}, uses);
-  const auto source = writer_.expressions().object(range, uses);
-  if (source.found)
-    uses.push_back(
-        {.name = source.name, .kind = effect.kind, .memory = source.memory, .location_hash = source.location_hash});
 }
 
 void CallEffects::append_arguments(const Call& call, Range statement) {

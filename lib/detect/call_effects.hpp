@@ -29,7 +29,6 @@ class CallEffects {
   void write_through_addresses(const std::vector<Range>& arguments);
   void accumulate(const std::vector<Range>& arguments, bool reads);
   void apply(const Summary& summary, const std::vector<Range>& given);
-  void argument(Range range, const Effect& effect, std::vector<Use>& uses);
 
   const Tokens& tokens_;
   const Summaries& summaries_;

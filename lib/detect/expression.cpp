@@ -25,18 +25,23 @@ ExpressionReader::ExpressionReader(const Function& function, const Summaries& su
 }
 
 void ExpressionReader::find_bundles(const Function& function) {
-  std::unordered_set<std::string_view> parameters;
-  for (const auto& parameter : function.parameters) parameters.insert(parameter.name);
-  std::unordered_set<std::string_view> whole;  // passed on, copied, or used as a method's object
+  std::unordered_set<std::string_view> whole;   // passed on or copied
+  std::unordered_set<std::string_view> others;  // pointers, and objects of a method
   for (const auto& node : function.nodes) {
     for (Position at = node.tokens.begin; at < node.tokens.end; ++at) {
-      if (!tokens_.is_name(at) || parameters.count(tokens_.list[at].text) == 0) continue;
+      if (!tokens_.is_name(at)) continue;
       if (at > 0 && (tokens_.is(at - 1, ".") || tokens_.is(at - 1, "->"))) continue;
+      const auto name = tokens_.list[at].text;
       const bool member = (tokens_.is(at + 1, ".") || tokens_.is(at + 1, "->")) && tokens_.is_name(at + 2);
-      (member && !tokens_.is(at + 3, "(") ? bundles_ : whole).insert(tokens_.list[at].text);
+      const bool made = at > node.tokens.begin && tokens_.is_name(at - 1);  // Type name, or return name
+      const bool method = member && tokens_.is(arguments_at(tokens_, at + 3, node.tokens.end), "(");
+      if (member && !method) bundles_.insert(name);
+      if (method || (!member && !made)) whole.insert(name);
+      if (method || tokens_.is(at + 1, "->")) others.insert(name);
     }
   }
-  for (const auto name : whole) bundles_.erase(name);
+  for (const auto name : others)
+    if (whole.count(name) != 0) bundles_.erase(name);
 }
 
 void ExpressionReader::add_reference(std::string_view name, Range range) {
@@ -93,14 +98,43 @@ NameId ExpressionReader::name(Position at) {
 bool ExpressionReader::binary(Position at, Position begin) const {
   if (at == begin) return false;
   const auto& before = tokens_.list[at - 1];
-  if (before.kind == TokenKind::Operator) return before.text == ")" || before.text == "]" || before.text == "}";
+  if (before.kind == TokenKind::Operator) {
+    const Position open = before.text == ")" ? tokens_.partner[at - 1] : k_nowhere;
+    const bool cast = open != k_nowhere && open >= begin && !(open > 0 && tokens_.is_name(open - 1)) &&
+                      (tokens_.is(at - 2, "*") || is_type(tokens_.list[at - 2].text));
+    return !cast && (before.text == ")" || before.text == "]" || before.text == "}");
+  }
   return before.text != "return" && before.text != "not" && before.text != "else" && before.text != "if";
 }
 
+/// The end of a cast to a pointer that opens at `at`, (const float4*) or reinterpret_cast<float4*>; else `at`.
+Position ExpressionReader::after_cast(Position at, Position end) const {
+  constexpr Position k_longest = 10;  // tokens
+  const auto text = tokens_.list[at].text;
+  if (text.size() > 5 && text.substr(text.size() - 5) == "_cast")
+    return std::max(tokens_.after_template(at + 1, end), at);
+  const Position after = text == "(" ? tokens_.after_group(at, end) : at;
+  return after > at + 2 && after - at <= k_longest && tokens_.is(after - 2, "*") && tokens_.is_name(at + 1) ? after
+                                                                                                            : at;
+}
+
+/// A number for base + offset: casts, const, brackets and the operators of addresses make no other place.
 std::uint64_t ExpressionReader::hash(Range range) const {
+  constexpr std::array<std::string_view, 6> k_plain{"(", ")", "]", "&", "const", "volatile"};
   std::uint64_t value = 1469598103934665603U;
-  for (Position at = range.begin; at < range.end; ++at)
-    value = (value ^ std::hash<std::string_view>{}(tokens_.list[at].text)) * 1099511628211U;
+  bool operand = false;  // a * may follow that is no access
+  for (Position at = range.begin; at < range.end; ++at) {
+    if (const Position after = after_cast(at, range.end); after > at) {
+      at = after - 1;
+      continue;
+    }
+    auto text = tokens_.list[at].text;
+    if (text == "[" && tokens_.is(at + 1, "0") && tokens_.is(at + 2, "]")) at += 2;
+    if (at >= range.end || tokens_.is(at, "]") || one_of(text, k_plain) || (text == "*" && !operand)) continue;
+    operand = tokens_.list[at].kind != TokenKind::Operator;
+    if (text == "[") text = "+";
+    value = (value ^ std::hash<std::string_view>{}(text)) * 1099511628211U;
+  }
   return value | 1U;  // never 0
 }
 
@@ -115,12 +149,13 @@ void ExpressionReader::read(Range range, Place place, std::vector<Use>& uses) {
                         .is_select_condition = place.is_select_condition});
     return;
   }
-  // c ? a : b, and a if c else b: the condition decides, the values flow.
+  // c ? a : b, and a if c else b: the condition decides, the values flow. a && b: each is a value of its own.
   Position question = k_nowhere;
   Position start = range.begin;
   bool parts = false;
   for (Position at = range.begin; at < range.end; at = tokens_.after_group(at, range.end)) {
-    const bool comma = tokens_.is(at, ",");
+    const bool comma = tokens_.is(at, ",") || tokens_.is(at, "||") || tokens_.is(at, "or") || tokens_.is(at, "and") ||
+                       (tokens_.is(at, "&&") && at > range.begin);
     const bool python_if = tokens_.syntax == Syntax::Python && tokens_.is(at, "if");
     const bool python_else = tokens_.syntax == Syntax::Python && tokens_.is(at, "else");
     const bool colon = tokens_.is(at, ":") && (question != k_nowhere || tokens_.syntax == Syntax::Python);
@@ -158,7 +193,8 @@ void ExpressionReader::read_sum(Range range, Place place, std::vector<Use>& uses
     }
     if (token.kind == TokenKind::String || !binary(at, range.begin)) continue;
     if (mixes(token.text)) place.kind = DependenceKind::Arbitrary;
-    const bool ends_term = token.text == "+" || token.text == "-" || mixes(token.text) || token.text == "=";
+    const bool ends_term =
+        token.text == "+" || token.text == "-" || mixes(token.text) || joins(token.text) || token.text == "=";
     if (!ends_term) continue;
     terms.push_back({start, at});
     start = at + 1;
@@ -174,7 +210,7 @@ void ExpressionReader::read_product(Range range, Place place, std::vector<Use>& 
   bool contracts = false;
   for (Position at = range.begin; at < range.end; at = tokens_.after_group(at, range.end)) {
     if (!binary(at, range.begin)) continue;
-    const bool matrix = tokens_.is(at, "@");
+    const bool matrix = tokens_.is(at, "@") || tokens_.is(at, "%") || tokens_.is(at, "//") || tokens_.is(at, "**");
     if (!tokens_.is(at, "*") && !tokens_.is(at, "/") && !matrix) continue;
     contracts = contracts || matrix;
     factors.push_back({start, at});
@@ -201,6 +237,14 @@ void ExpressionReader::read_factor(Range range, Place place, std::vector<Use>& u
       continue;
     }
     const Position after = tokens_.after_group(at, range.end);
+    const bool indexed = token.text == "(" && after > at + 1 && tokens_.is(after, "[") && after < range.end &&
+                         tokens_.syntax == Syntax::CFamily;
+    if (indexed) {  // ((float4*)p)[i]
+      const Position last = after_indices(after, range.end);
+      read_memory({at, last}, place, uses);
+      at = last;
+      continue;
+    }
     if (token.kind == TokenKind::Operator && after > at + 1) {
       if (dereferenced && token.text == "(")
         read_memory({at + 1, after - 1}, place, uses);
@@ -226,6 +270,8 @@ Position ExpressionReader::read_name(Position at, Position end, bool dereference
     return read_reference(*place_of_name, at, end, place, uses);
   const bool constant = tokens.is_module(tokens.list[at].text) && tokens.is(at + 1, ".");
   if (constant && !tokens.is(at + 3, "(") && !tokens.is(at + 3, ".")) return at + 3;  // tl.float32
+  if (!dereferenced && bundles_.count(tokens.list[at].text) != 0 && at > 0 && tokens.is_name(at - 1))
+    return read_bundle(at, place, uses);
   Position last = at;
   ++at;
   while (at + 1 < end && (tokens.is(at, ".") || tokens.is(at, "->") || tokens.is(at, "::")) && tokens.is_name(at + 1)) {
@@ -233,52 +279,77 @@ Position ExpressionReader::read_name(Position at, Position end, bool dereference
     at += 2;
   }
   const Position open = arguments_at(tokens, at, end);
-  if (open < end && tokens.is(open, "(")) {
-    const Position after = tokens.after_group(open, end);
-    const Call call{tokens.list[last].text, last, {open + 1, std::max(after - 1, open + 1)}, tokens.list[first].text};
-    const auto known = summaries_.find(call.name);
-    const bool method = known != summaries_.end() && known->second.method;
-    // A method's object takes part like an argument.
-    if (last != first && !tokens.is(last - 1, "::") && !tokens.is_module(tokens.list[first].text) && !method &&
-        call.name != "map_shared_rank") {
-      const DependenceKind kind = passes_through(call.name) ? place.kind : DependenceKind::Arbitrary;
-      uses.push_back({.name = name(first),
-                      .kind = kind,
-                      .address = place.address,
-                      .product_id = place.product_id,
-                      .factor_id = place.factor_id,
-                      .is_select_condition = place.is_select_condition});
-    }
-    read_call(call, place, uses);
-    return std::max(after, open + 1);
+  if (open >= end || !tokens.is(open, "(")) return read_place({first, at}, last, end, dereferenced, place, uses);
+  const Position after = tokens.after_group(open, end);
+  const Call call{tokens.list[last].text, last, {open + 1, std::max(after - 1, open + 1)}, tokens.list[first].text};
+  const bool indexed = tokens.is(after, "[") && after < end;
+  if (call.name == "reinterpret_cast" && (dereferenced || indexed)) {
+    const Position all = after_indices(after, end);
+    read_memory({first, all}, place, uses);
+    return std::max(all, open + 1);
   }
-  // blockIdx.x and blockIdx.y are different values; members of other objects are not tracked separately.
-  const auto text = tokens.list[first].text;
-  const bool index_of = last != first && (text == "blockIdx" || text == "threadIdx");
-  Use use{.name = index_of ? names_.member(names_.id(text), tokens.list[last].text) : name(first),
+  const auto known = summaries_.find(call.name);
+  const bool method = known != summaries_.end() && known->second.method;
+  // A method's object takes part like an argument.
+  if (last != first && !tokens.is(last - 1, "::") && !tokens.is_module(tokens.list[first].text) && !method &&
+      call.name != "map_shared_rank") {
+    uses.push_back(use_of(name(first), place));
+    if (!passes_through(call.name)) uses.back().kind = DependenceKind::Arbitrary;
+  }
+  read_call(call, place, uses);
+  return std::max(after, open + 1);
+}
+
+Use ExpressionReader::use_of(NameId name, const Place& place) {
+  return {.name = name,
           .kind = place.kind,
-          .memory = dereferenced,
           .address = place.address,
           .product_id = place.product_id,
           .factor_id = place.factor_id,
           .is_select_condition = place.is_select_condition};
-  const Position index = at;
+}
+
+/// Reads the rest of a name that is no call: [i][j].x. `last` is the last part of the dotted name.
+Position ExpressionReader::read_place(Range dotted, Position last, Position end, bool dereferenced, Place place,
+                                      std::vector<Use>& uses) {
+  // blockIdx.x and blockIdx.y are different values.
+  const auto text = tokens_.list[dotted.begin].text;
+  const bool index_of = last != dotted.begin && (text == "blockIdx" || text == "threadIdx");
+  auto use = use_of(index_of ? names_.member(names_.id(text), tokens_.list[last].text) : name(dotted.begin), place);
+  use.memory = dereferenced;
+  Position at = dotted.end;
   const std::size_t first_address = uses.size();
-  while (at < end && tokens.is(at, "[")) {
-    const Position after = tokens.after_group(at, end);
+  while (at < end && tokens_.is(at, "[")) {
+    const Position after = tokens_.after_group(at, end);
     Place inner = place;
     inner.kind = DependenceKind::Arbitrary;
     inner.address = true;
     if (after > at + 1) read({at + 1, after - 1}, inner, uses);
     at = after;
-    while (at + 1 < end && (tokens.is(at, ".") || tokens.is(at, "->")) && tokens.is_name(at + 1)) at += 2;
+    while (at + 1 < end && (tokens_.is(at, ".") || tokens_.is(at, "->")) && tokens_.is_name(at + 1)) at += 2;
   }
-  if (tokens.syntax == Syntax::CFamily && at > index) use.memory = true;
+  if (tokens_.syntax == Syntax::CFamily && at > dotted.end) use.memory = true;
   if (use.memory) {
-    use.location_hash = hash({first, at});
+    use.location_hash = hash({dotted.begin, at});
     use.memory_use_id = group_from(uses, first_address);
   }
   uses.push_back(use);
+  return at;
+}
+
+/// return moments: all members of an object.
+Position ExpressionReader::read_bundle(Position at, Place place, std::vector<Use>& uses) {
+  for (const auto part : names_.parts(names_.id(tokens_.list[at].text)))
+    for (const bool memory : {false, true}) {
+      uses.push_back(use_of(part, place));
+      uses.back().memory = memory;
+    }
+  return at + 1;
+}
+
+Position ExpressionReader::after_indices(Position at, Position end) const {
+  while (at < end && tokens_.is(at, "[") && tokens_.after_group(at, end) > at + 1) at = tokens_.after_group(at, end);
+  while (at + 1 < end && tokens_.is(at, ".") && tokens_.is_name(at + 1)) at += 2;
   return at;
 }
 
@@ -293,16 +364,11 @@ void ExpressionReader::read_memory(Range pointer, Place place, std::vector<Use>&
   const std::size_t first_address = uses.size();
   const auto found = object(pointer, uses, place.depth);
   if (!found.found) return;
-  const auto group = group_from(uses, first_address);
-  uses.push_back({.name = found.name,
-                  .kind = place.kind,
-                  .memory = found.memory,
-                  .address = place.address,
-                  .location_hash = found.location_hash,
-                  .product_id = place.product_id,
-                  .factor_id = place.factor_id,
-                  .memory_use_id = group,
-                  .is_select_condition = place.is_select_condition});
+  auto use = use_of(found.name, place);
+  use.memory = found.memory;
+  use.location_hash = found.location_hash;
+  use.memory_use_id = group_from(uses, first_address);
+  uses.push_back(use);
 }
 
 ExpressionReader::Object ExpressionReader::object(Range range, std::vector<Use>& address_uses, int depth) {
@@ -335,12 +401,7 @@ void ExpressionReader::read_call(const Call& call, Place place, std::vector<Use>
   const bool qualified = is_device_operation(tokens_, call);
   const bool own = is_own_call(call);
   if (own || lambda(call) != nullptr) {  // its statements are read elsewhere, and its value has a name
-    uses.push_back({.name = own ? k_return : names_.id(call.name),
-                    .kind = place.kind,
-                    .address = place.address,
-                    .product_id = place.product_id,
-                    .factor_id = place.factor_id,
-                    .is_select_condition = place.is_select_condition});
+    uses.push_back(use_of(own ? k_return : names_.id(call.name), place));
     return;
   }
   const auto known = summaries_.find(call.name);
@@ -387,10 +448,21 @@ void ExpressionReader::read_call(const Call& call, Place place, std::vector<Use>
     if (uses[i].kind == DependenceKind::Scaled && !uses[i].address) uses[i].kind = DependenceKind::Arbitrary;
 }
 
+/// Arguments that a function multiplies are factors of one product.
+Place ExpressionReader::argument_place(Place place, const Effect& effect, std::uint32_t product) {
+  place.kind = std::max(place.kind, effect.kind);
+  const bool factor = effect.kind == DependenceKind::Scaled || effect.kind == DependenceKind::Exponent;
+  if (!factor || effect.of_member || place.product_id != 0) return place;
+  place.product_id = product;
+  place.factor_id = static_cast<std::uint32_t>(effect.from + 1);
+  return place;
+}
+
 void ExpressionReader::read_summary(const Summary& summary, const std::vector<Range>& given, Place place,
                                     std::vector<Use>& uses) {
   const auto arguments = by_position(tokens_, summary.parameters, given);
   const std::size_t first = uses.size();
+  const auto product = new_product();
   for (std::size_t i = 0; i < arguments.size(); ++i) {
     // Each argument is read once, even if several paths begin at it: the work stays linear in nested calls.
     const Effect* strongest = nullptr;
@@ -400,8 +472,7 @@ void ExpressionReader::read_summary(const Summary& summary, const std::vector<Ra
            std::pair(effect.from_memory, effect.kind) > std::pair(strongest->from_memory, strongest->kind)))
         strongest = &effect;
     if (strongest == nullptr) continue;
-    Place inner = place;
-    inner.kind = std::max(place.kind, strongest->kind);
+    const Place inner = argument_place(place, *strongest, product);
     if (strongest->from_memory)
       read_memory(arguments[i], inner, uses);
     else

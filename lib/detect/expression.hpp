@@ -39,6 +39,12 @@ class ExpressionReader {
     std::uint64_t location_hash = 0;
   };
   Object object(Range range, std::vector<Use>& address_uses, int depth = 0);
+  /// Appends the use of the memory that a pointer leads to.
+  void read_memory(Range pointer, Place place, std::vector<Use>& uses);
+  /// The role of an argument that has `effect` within the role of the call.
+  static Place argument_place(Place place, const Effect& effect, std::uint32_t product);
+  /// A number for a product that is made of several expressions.
+  std::uint32_t new_product() { return ++terms_; }
   /// Makes `name` another name of the place that `range` leads to: float& s = state[j].
   void add_reference(std::string_view name, Range range);
   /// The place that such a name refers to.
@@ -58,12 +64,18 @@ class ExpressionReader {
   void read_product(Range range, Place place, std::vector<Use>& uses);
   void read_factor(Range range, Place place, std::vector<Use>& uses);
   Position read_name(Position at, Position end, bool dereferenced, Place place, std::vector<Use>& uses);
+  Position read_place(Range dotted, Position last, Position end, bool dereferenced, Place place,
+                      std::vector<Use>& uses);
+  static Use use_of(NameId name, const Place& place);
+  Position read_bundle(Position at, Place place, std::vector<Use>& uses);
   void read_call(const Call& call, Place place, std::vector<Use>& uses);
   void read_summary(const Summary& summary, const std::vector<Range>& given, Place place, std::vector<Use>& uses);
   Position read_reference(Range referenced_place, Position at, Position end, Place place, std::vector<Use>& uses);
-  void read_memory(Range pointer, Place place, std::vector<Use>& uses);
   /// Puts the uses from `first` on that have no group into a new one, and returns its number.
   std::uint32_t group_from(std::vector<Use>& uses, std::size_t first);
+  [[nodiscard]] Position after_cast(Position at, Position end) const;
+  /// The position after [i][j].x at `at`.
+  [[nodiscard]] Position after_indices(Position at, Position end) const;
   [[nodiscard]] bool binary(Position at, Position begin) const;
   [[nodiscard]] std::uint64_t hash(Range range) const;
 
@@ -72,7 +84,7 @@ class ExpressionReader {
   Names& names_;
   std::string_view function_;  ///< name of the function
   std::unordered_map<std::string_view, const Lambda*> lambdas_;
-  /// Parameters of which only members are used; each member counts as a value of its own.
+  /// Objects of which only members are used; each member counts as a value of its own.
   std::unordered_set<std::string_view> bundles_;
   /// Members of the object, in a member function.
   std::unordered_set<std::string_view> members_;

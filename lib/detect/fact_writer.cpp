@@ -1,15 +1,21 @@
 #include "detect/fact_writer.hpp"
 
+#include <array>
 #include <utility>
+
+#include "detect/vocabulary.hpp"
 
 namespace kernelgen {
 inline namespace v0 {
 namespace detect {
 namespace {
 
-DependenceKind compound_kind(std::string_view operation) {
-  if (operation == "=" || operation == "+=" || operation == "-=") return DependenceKind::Additive;
-  return operation == "*=" ? DependenceKind::Scaled : DependenceKind::Arbitrary;
+/// How the result depends on the right side of an operation, and on the left one.
+std::pair<DependenceKind, DependenceKind> kinds_of(std::string_view operation) {
+  constexpr std::array<std::string_view, 6> k_reductions{"=", "+=", "-=", "|=", "&=", "^="};
+  if (one_of(operation, k_reductions)) return {DependenceKind::Additive, DependenceKind::Additive};
+  if (operation == "*=") return {DependenceKind::Scaled, DependenceKind::Scaled};
+  return {DependenceKind::Arbitrary, operation == "/=" ? DependenceKind::Scaled : DependenceKind::Arbitrary};
 }
 
 /// now ^ 1, step & 1, step % 2
@@ -37,17 +43,22 @@ Fact& FactWriter::assign(Range left, std::string_view operation, Range right) {
   auto& fact = add(target.name);
   fact.memory = target.memory;
   fact.location_hash = target.location_hash;
-  fact.value = right;
+  fact.expression = right;
   fact.partial = expressions_.names_member(left);
   fact.alternates = fact.memory && is_alternating_place(tokens_, left);
   fact.uses = std::move(address);
-  expressions_.read(right, {.kind = compound_kind(operation)}, fact.uses);
-  if (operation != "=") {
-    DependenceKind own = DependenceKind::Arbitrary;
-    if (operation == "+=" || operation == "-=") own = DependenceKind::Additive;
-    if (operation == "*=" || operation == "/=") own = DependenceKind::Scaled;
-    fact.uses.push_back({.name = fact.target, .kind = own, .memory = fact.memory, .location_hash = fact.location_hash});
-  }
+  const auto [kind, own] = kinds_of(operation);
+  const bool product = own == DependenceKind::Scaled;  // of the right side and the left one
+  Place place{.kind = kind};
+  if (product) place = {.kind = kind, .product_id = expressions_.new_product(), .factor_id = 2};
+  expressions_.read(right, place, fact.uses);
+  if (operation != "=")
+    fact.uses.push_back({.name = fact.target,
+                         .kind = own,
+                         .memory = fact.memory,
+                         .location_hash = fact.location_hash,
+                         .product_id = place.product_id,
+                         .factor_id = product ? 1U : 0U});
   return fact;
 }
 
@@ -88,14 +99,10 @@ Fact& FactWriter::write(Range pointer, const std::vector<Range>& values, Depende
   if (holds_value(pointer)) uses.clear();
   for (auto& use : uses) use.of_target = true;
   for (const auto value : values) {
-    if (from_memory) {
-      const auto source = expressions_.object(value, uses);
-      if (source.found)
-        uses.push_back(
-            {.name = source.name, .kind = kind, .memory = source.memory, .location_hash = source.location_hash});
-    } else {
+    if (from_memory)
+      expressions_.read_memory(value, {.kind = kind}, uses);
+    else
       expressions_.read(value, {.kind = kind}, uses);
-    }
   }
   auto& fact = add(target.name);
   fact.memory = target.memory && !holds_value(pointer);

@@ -110,7 +110,9 @@ class FactReader {
     if (range.begin >= range.end) return;
     effects(range);
     if (tokens_.is(range.begin, "return")) {
-      writer_.expressions().read({range.begin + 1, range.end}, {}, writer_.add(returned_).uses);
+      auto& fact = writer_.add(returned_);
+      writer_.expressions().read({range.begin + 1, range.end}, {}, fact.uses);
+      fact.returns_object = range.end == range.begin + 2 && fact.uses.size() > 1;
       return;
     }
     if (tokens_.syntax == Syntax::Python) return python_assignment(range);

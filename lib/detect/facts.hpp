@@ -44,6 +44,14 @@ class Names {
     if (added) texts_.push_back(name);
     return entry->second;
   }
+  /// For each name: the object that it is a member of, or the name itself.
+  [[nodiscard]] std::vector<NameId> owners() const {
+    std::vector<NameId> all(texts_.size());
+    for (NameId name = 0; name < all.size(); ++name) all[name] = name;
+    for (const auto& [object, members] : members_)
+      for (const auto& [text, id] : members) all[id] = object;
+    return all;
+  }
   /// The object and its separately tracked members.
   [[nodiscard]] std::vector<NameId> parts(NameId object) const {
     std::vector<NameId> all{object};
@@ -87,6 +95,9 @@ struct Use {
   bool is_select_condition = false;
   /// The use goes through a kernel that the host launches here.
   bool launched = false;
+  /// In the loop that is analysed: the value that is used, and, of memory, the value of the pointer.
+  mutable std::uint32_t value = 0;
+  mutable std::uint32_t pointer = 0;
 };
 
 /// One assignment.
@@ -106,9 +117,14 @@ struct Fact {
   bool alternates = false;
   /// The fact sets one member of the target and leaves the others.
   bool partial = false;
+  /// The fact returns an object; its uses are the members.
+  bool returns_object = false;
   /// The assigned expression.
-  Range value;
+  Range expression;
   std::vector<Use> uses;
+  /// In the loop that is analysed: the value that is made, and, of memory, the value of the pointer.
+  mutable std::uint32_t value = 0;
+  mutable std::uint32_t pointer = 0;
 };
 
 /// An effect between the parameters of a function, or from one to the return value.
@@ -119,6 +135,8 @@ struct Effect {
   std::size_t to = 0;
   bool to_memory = false;
   DependenceKind kind = DependenceKind::Arbitrary;
+  /// The effect is one of a member on itself, in an object of several.
+  bool of_member = false;
 };
 
 /// The effects of a function that its callers see.

@@ -72,7 +72,12 @@ FunctionFlow::FunctionFlow(const Function& function, const Summaries& summaries,
     given_.insert(parameters_.back().begin(), parameters_.back().end());
   }
   count_ = names_.size();
+  owners_ = names_.owners();
+  has_members_.assign(count_, false);
+  for (NameId name = 0; name < count_; ++name)
+    if (owners_[name] != name) has_members_[owners_[name]] = true;
   numbers_.assign(2 * count_, k_no_number);
+  now_.assign(6 * count_, k_no_number);
   parent_.resize(count_);
   std::iota(parent_.begin(), parent_.end(), NameId{0});
   const auto nodes = function_.nodes.size();
@@ -130,13 +135,40 @@ void FunctionFlow::join_sources(const Fact& fact, const std::vector<bool>& point
   }
 }
 
+/// Finds the facts that let pointers take turns: old = from; from = to; to = old, or swap(from, to).
+void FunctionFlow::find_rotations(const std::vector<bool>& pointer) {
+  rotates_.assign(facts_.size(), false);
+  const auto copies = [&](const Fact& fact) {
+    const auto range = fact.expression;
+    return range.end == range.begin + 1 && function_.tokens->is_name(range.begin) && fact.uses.size() == 1;
+  };
+  std::unordered_set<NameId> sources;
+  for (const auto& fact : facts_)
+    if (copies(fact)) sources.insert(fact.uses.front().name);
+  for (std::size_t i = 0; i < facts_.size(); ++i) {
+    const auto& fact = facts_[i];
+    const bool turns = copies(fact) && sources.count(fact.target) != 0 && !(fact.declares && pointer[fact.target]);
+    rotates_[i] =
+        side_ == Side::Device && !fact.memory && function_.nodes[fact.node].depth > 0 && (fact.swaps || turns);
+  }
+}
+
 void FunctionFlow::find_aliases() {
   std::vector<bool> pointer(count_, false);
   aliased_.assign(count_, false);
   for (const auto& fact : facts_) {
-    if (fact.memory) pointer[fact.target] = true;
+    if (fact.memory) pointer[fact.target] = pointer[owners_[fact.target]] = true;
     for (const auto& use : fact.uses)
-      if (use.memory) pointer[use.name] = true;
+      if (use.memory) pointer[use.name] = pointer[owners_[use.name]] = true;
+  }
+  find_rotations(pointer);
+  for (auto fact = facts_.rbegin(); fact != facts_.rend(); ++fact) {  // a pointer is made of a pointer
+    if (side_ == Side::Host || fact->memory || !pointer[fact->target] || fact->uses.empty()) continue;
+    const auto& use = fact->uses.front();
+    const bool moves =
+        std::any_of(fact->uses.begin(), fact->uses.end(), [&](const Use& each) { return each.name == fact->target; });
+    if (!moves && !use.address && !use.is_select_condition && use.kind == DependenceKind::Additive)
+      pointer[use.name] = true;
   }
   std::vector<std::uint32_t> size(count_, 1);
   const auto join = [&](NameId a, NameId b) {
@@ -148,15 +180,25 @@ void FunctionFlow::find_aliases() {
     aliased_[a] = aliased_[b] = true;
     size[a] += size[b];
   };
-  for (const auto& fact : facts_) {
-    if (fact.memory || fact.target == k_return || !pointer[fact.target]) continue;
-    if (is_disjoint_region(fact)) continue;
-    join_sources(fact, pointer, join);
+  derived_.assign(count_, false);
+  std::vector<bool> of_caller(count_, false);
+  for (const auto parameter : given_) of_caller[parameter] = pointer[parameter];
+  for (const bool rotating : {false, true}) {
+    for (std::size_t i = 0; i < facts_.size(); ++i) {
+      const auto& fact = facts_[i];
+      if (fact.memory || fact.target == k_return || !pointer[fact.target] || rotates_[i] != rotating) continue;
+      if (is_disjoint_region(fact, of_caller)) continue;
+      join_sources(fact, pointer, join);
+      derived_[fact.target] = true;
+      for (const auto& use : fact.uses)
+        if (!use.address && of_caller[use.name]) of_caller[fact.target] = true;
+    }
+    if (!rotating) apart_ = parent_;
   }
 }
 
 /// float* second = buffer + n, once, from a buffer of this function: a region with no other access.
-bool FunctionFlow::is_disjoint_region(const Fact& fact) const {
+bool FunctionFlow::is_disjoint_region(const Fact& fact, const std::vector<bool>& of_caller) const {
   if (!fact.declares || function_.nodes[fact.node].depth != 0) return false;
   const auto& tokens = *function_.tokens;
   const auto range = function_.nodes[fact.node].tokens;
@@ -165,7 +207,7 @@ bool FunctionFlow::is_disjoint_region(const Fact& fact) const {
     moved = moved || tokens.is(at, "+") || (tokens.is(at, "[") && at > range.begin && tokens.is_name(at - 1));
   if (!moved || fact.uses.empty()) return false;
   return std::none_of(fact.uses.begin(), fact.uses.end(),
-                      [&](const Use& use) { return !use.address && given_.count(use.name) != 0; });
+                      [&](const Use& use) { return !use.address && of_caller[use.name]; });
 }
 
 void FunctionFlow::find_divergence() {
@@ -231,20 +273,39 @@ void FunctionFlow::find_places() {
   for (const auto& fact : facts_) {
     if (fact.memory || times[fact.target] != 1 || !aliased_[fact.target] || given_.count(fact.target) != 0) continue;
     if (function_.nodes[fact.node].depth == 0) continue;
-    if (const auto place = place_of(*function_.tokens, fact.value))
+    if (const auto place = place_of(*function_.tokens, fact.expression))
       set_once_[fact.target] = {fact.node, places.try_emplace(*place, fact.target).first->second};
+  }
+}
+
+/// Pointers that only a loop around this one exchanges lead to different regions in it.
+void FunctionFlow::separate(std::uint32_t first, std::uint32_t end, Regions& regions) const {
+  std::unordered_set<NameId> turning;
+  for (auto i = first; i < end; ++i)
+    if (rotates_[i]) turning.insert(root(facts_[i].target));
+  const auto see = [&](NameId name) {
+    if (turning.count(root(name)) != 0) return;
+    NameId apart = name;
+    while (apart_[apart] != apart) apart = apart_[apart];
+    if (apart != root(name)) regions.emplace(name, apart);
+  };
+  for (auto i = first; i < end; ++i) {
+    if (facts_[i].memory) see(facts_[i].target);
+    for (const auto& use : facts_[i].uses)
+      if (use.memory) see(use.name);
   }
 }
 
 /// The regions in the facts `first` to `end` of a loop. A buffer that is also used by another name stays one region.
 Regions FunctionFlow::regions_in(std::uint32_t loop, std::uint32_t first, std::uint32_t end) const {
   Regions regions;
+  if (parent_ != apart_) separate(first, end, regions);
   if (set_once_.empty()) return regions;
   std::unordered_set<NameId> whole;
   const auto see = [&](NameId name) {
     const auto found = set_once_.find(name);
     if (found != set_once_.end() && (found->second.node < loop || found->second.node >= function_.nodes[loop].last))
-      regions.emplace(name, found->second.place);
+      regions.insert_or_assign(name, found->second.place);
     else
       whole.insert(root(name));
   };
@@ -254,48 +315,25 @@ Regions FunctionFlow::regions_in(std::uint32_t loop, std::uint32_t first, std::u
       if (use.memory) see(use.name);
   }
   for (auto region = regions.begin(); region != regions.end();)
-    region = whole.count(root(region->first)) != 0 ? regions.erase(region) : std::next(region);
+    region = whole.count(root(region->first)) != 0 && set_once_.count(region->first) != 0 ? regions.erase(region)
+                                                                                          : std::next(region);
   return regions;
 }
 
-void FunctionFlow::add_edges(std::uint32_t index, const Regions& regions, std::vector<Edge>& edges,
-                             std::vector<std::pair<NameId, NameId>>& decisions) const {
+FunctionFlow::Edge FunctionFlow::edge(std::uint32_t index, const Use& use, NameId from, NameId to) const {
   const auto& fact = facts_[index];
-  const auto node = [&](NameId name, bool memory) { return memory ? memory_of(name, regions) : node_of(name, false); };
-  const NameId target = node(fact.target, fact.memory);
-  // A condition with names that also choose the place only guards the access, as in i < n ? x[i] : 0.
-  std::vector<NameId> guards;
-  for (const auto& use : fact.uses)
-    if (use.address && !use.memory) guards.push_back(use.name);
-  std::sort(guards.begin(), guards.end());
-  const auto decide = [&](NameId name, NameId from) {
-    if (!std::binary_search(guards.begin(), guards.end(), name)) decisions.emplace_back(from, target);
-  };
-  const auto branch = branch_begin_[fact.node];
-  if (branch_end_[fact.node] <= condition_names_.size())
-    for (const auto name : condition_names_[branch]) decide(name, node(name, false));
-  for (const auto& use : fact.uses) {
-    const NameId from = node(use.name, use.memory);
-    if (use.is_select_condition) {
-      decide(use.name, from);
-      continue;
-    }
-    edges.push_back({from, target, use.kind, use.address, use.memory, index, use.product_id, use.factor_id,
-                     use.of_target, use.launched, use.location_hash != 0 && use.location_hash == fact.location_hash,
-                     fact.partial && side_ == Side::Host});
-  }
-}
-
-/// Whether the function writes the pointer's memory before it reads it.
-bool FunctionFlow::overwrites(NameId name) const {
-  for (const auto& fact : facts_) {
-    for (const auto& use : fact.uses)
-      if (use.memory && root(use.name) == root(name)) return false;
-    if (fact.memory && fact.target == name && fact.uses.size() <= 1 && branch_begin_[fact.node] == 0 &&
-        branch_end_[fact.node] == std::numeric_limits<std::uint32_t>::max())
-      return true;
-  }
-  return false;
+  return {from,
+          to,
+          use.kind,
+          use.address,
+          use.memory,
+          index,
+          use.product_id,
+          use.factor_id,
+          use.of_target,
+          use.launched,
+          use.location_hash != 0 && use.location_hash == fact.location_hash,
+          fact.partial && side_ == Side::Host};
 }
 
 /// Whether the function, or a kernel that it launches, writes something that is neither its own nor an argument.
@@ -315,105 +353,6 @@ bool FunctionFlow::has_side_effects() const {
       if (const auto name = names_.find(tokens.list[p].text)) own[*name] = false;
   }
   return std::any_of(facts_.begin(), facts_.end(), [&](const Fact& fact) { return !own[fact.target]; });
-}
-
-/// For each node, how strongly it depends on those in the queue, which may depend on themselves: 1 + kind, or 0.
-/// `edges` are sorted by their sources.
-std::vector<std::uint8_t> FunctionFlow::reached_from(std::vector<NameId> queue, const std::vector<Edge>& edges) const {
-  std::vector<std::uint8_t> reached(2 * count_, 0);
-  while (!queue.empty()) {
-    const NameId at = queue.back();
-    queue.pop_back();
-    const auto before = std::max<std::uint8_t>(reached[at], 1);
-    auto edge = std::lower_bound(edges.begin(), edges.end(), at, [](const Edge& e, NameId n) { return e.from < n; });
-    for (; edge != edges.end() && edge->from == at; ++edge) {
-      if (edge->address && edge->to != k_return) continue;
-      const auto kind = std::max<std::uint8_t>(before, static_cast<std::uint8_t>(1 + static_cast<int>(edge->kind)));
-      if (reached[edge->to] >= kind) continue;
-      reached[edge->to] = kind;
-      queue.push_back(edge->to);
-    }
-  }
-  return reached;
-}
-
-/// The effects of a member function on its object. A member that only depends on itself, such as the counter of a
-/// running mean, says nothing about the others.
-void FunctionFlow::add_object_effects(const std::vector<Edge>& edges, Summary& summary) const {
-  constexpr std::size_t k_max_edges = 2000;  // times as many members
-  if (edges.size() > k_max_edges) return;
-  std::array<std::uint8_t, 4> kinds{};  // by from_memory, to_memory
-  std::unordered_set<NameId> changed;
-  for (const auto& fact : facts_) changed.insert(node_of(fact.target, fact.memory));
-  for (const auto member : parameters_.front()) {
-    for (const bool from_memory : {false, true}) {
-      const NameId from = node_of(member, from_memory);
-      const auto reached = reached_from({from}, edges);
-      for (const auto other : parameters_.front()) {
-        for (const bool to_memory : {false, true}) {
-          const NameId to = node_of(other, to_memory);
-          if (changed.count(to) == 0 || (to != from && reached[from] != 0)) continue;
-          auto& kind = kinds[(from_memory ? 2U : 0U) + (to_memory ? 1U : 0U)];
-          kind = std::max(kind, reached[to]);
-        }
-      }
-    }
-  }
-  for (std::size_t i = 0; i < kinds.size(); ++i)
-    if (kinds[i] != 0)
-      summary.effects.push_back(
-          {.from_memory = i > 1, .to_memory = i % 2 == 1, .kind = static_cast<DependenceKind>(kinds[i] - 1)});
-}
-
-Summary FunctionFlow::summarize() const {
-  constexpr std::size_t k_max_parameters = 24;
-  constexpr std::size_t k_max_effects = 48;
-  Summary summary;
-  for (const auto& parameter : function_.parameters) summary.parameters.push_back(parameter.name);
-  summary.method = !function_.members.empty();
-  summary.side_effects = side_ == Side::Host && has_side_effects();
-  std::vector<Edge> edges;
-  std::vector<std::pair<NameId, NameId>> decisions;
-  for (std::uint32_t i = 0; i < facts_.size(); ++i) add_edges(i, {}, edges, decisions);
-  std::stable_sort(edges.begin(), edges.end(), [](const Edge& a, const Edge& b) { return a.from < b.from; });
-  const auto parameters = std::min(function_.parameters.size(), k_max_parameters);
-  if (summary.method) add_object_effects(edges, summary);
-  for (std::size_t i = 0; i < parameters; ++i) {
-    for (const bool memory : {false, true}) {
-      if (memory && overwrites(parameters_[i].front())) continue;
-      std::vector<NameId> starts;
-      for (const auto part : parameters_[i]) starts.push_back(node_of(part, memory));
-      const NameId start = starts.front();
-      auto reached = reached_from(starts, edges);
-      for (const auto each : starts) reached[each] = std::max<std::uint8_t>(reached[each], 1);
-      const auto add = [&](NameId node, Effect effect) {
-        if (reached[node] == 0 || summary.effects.size() >= k_max_effects) return;
-        effect.from = i;
-        effect.from_memory = memory;
-        effect.kind = static_cast<DependenceKind>(reached[node] - 1);
-        summary.effects.push_back(effect);
-      };
-      add(k_return, {.returns = true});
-      for (std::size_t to = 0; to < parameters; ++to) {
-        for (const auto part : parameters_[to]) {
-          if (summary.method && to == 0 && i == 0) continue;  // see add_object_effects
-          if (memory_of(part) != start) add(memory_of(part), {.to = to, .to_memory = true});
-          if (part != start && function_.parameters[to].by_reference) add(part, {.to = to, .to_memory = false});
-        }
-      }
-      // An effect on itself, or on a parameter that shares its memory, counts only where the memory is written from
-      // itself.
-      if (!memory) continue;
-      auto edge =
-          std::lower_bound(edges.begin(), edges.end(), start, [](const Edge& e, NameId n) { return e.from < n; });
-      bool itself = false;
-      for (; edge != edges.end() && edge->from == start; ++edge)
-        itself = itself || (edge->to == start && !edge->address);
-      for (std::size_t to = 0; itself && to < parameters; ++to)
-        if (memory_of(parameters_[to].front()) == start) add(start, {.to = to, .to_memory = true});
-    }
-  }
-  return summary;
 }
 
 std::size_t FunctionFlow::facts_in(std::uint32_t loop) const {

@@ -62,32 +62,33 @@ class FunctionFlow {
   /// Whether the loop has at most a handful of iterations, by a literal number.
   [[nodiscard]] bool is_short(std::uint32_t loop) const;
 
+  /// In edges where two values of a name meet.
+  static constexpr std::uint32_t k_no_fact = std::numeric_limits<std::uint32_t>::max();
   struct Edge {
-    NameId from;
-    NameId to;
-    DependenceKind kind;
-    bool address;
-    bool from_memory;
-    std::uint32_t fact;
-    std::uint32_t product_id;
-    std::uint32_t factor_id;
-    bool of_target;
+    NameId from = 0;
+    NameId to = 0;
+    DependenceKind kind = DependenceKind::Additive;
+    bool address = false;
+    bool from_memory = false;
+    std::uint32_t fact = k_no_fact;
+    std::uint32_t product_id = 0;
+    std::uint32_t factor_id = 0;
+    bool of_target = false;
     /// A kernel computes one from the other; `own`: at the same place, as in y[b] = f(y[b]).
-    bool launched;
-    bool own;
+    bool launched = false;
+    bool own = false;
     /// Host: writes one member of an object.
-    bool partial;
+    bool partial = false;
   };
 
  private:
-  [[nodiscard]] std::vector<std::uint8_t> reached_from(std::vector<NameId> queue, const std::vector<Edge>& edges) const;
-  void add_object_effects(const std::vector<Edge>& edges, Summary& summary) const;
   void find_aliases();
+  void find_rotations(const std::vector<bool>& pointer);
+  void separate(std::uint32_t first, std::uint32_t end, Regions& regions) const;
   template <class Join>
   void join_sources(const Fact& fact, const std::vector<bool>& pointer, Join join) const;
   void find_divergence();
-  [[nodiscard]] bool is_disjoint_region(const Fact& fact) const;
-  [[nodiscard]] bool overwrites(NameId name) const;
+  [[nodiscard]] bool is_disjoint_region(const Fact& fact, const std::vector<bool>& of_caller) const;
   [[nodiscard]] NameId root(NameId name) const;
   /// Names and the memory that they point to are different nodes of a graph.
   [[nodiscard]] NameId memory_of(NameId name) const {
@@ -101,34 +102,44 @@ class FunctionFlow {
     return memory || side_ == Side::Host ? memory_of(name) : name;
   }
   [[nodiscard]] bool has_side_effects() const;
-  void add_edges(std::uint32_t index, const Regions& regions, std::vector<Edge>& edges,
-                 std::vector<std::pair<NameId, NameId>>& decisions) const;
+  /// The edge from a value that the fact `index` uses to the one that it makes.
+  [[nodiscard]] Edge edge(std::uint32_t index, const Use& use, NameId from, NameId to) const;
   void find_places();  // on the device only: the host has whole tensors
   [[nodiscard]] Regions regions_in(std::uint32_t loop, std::uint32_t first, std::uint32_t end) const;
   void find_conditions();
 
+  friend class Iteration;
   friend class LoopGraph;
   friend class LoopFlow;
+  friend class Summarizer;
   const Function& function_;
   Side side_;
   Names names_;
   /// For each parameter: its name, and its members where they are tracked separately.
   std::vector<std::vector<NameId>> parameters_;
+  std::vector<NameId> owners_;        ///< for each name: its object, or itself
+  std::vector<bool> has_members_;     ///< for each name
   std::unordered_set<NameId> given_;  ///< all parameters
   std::vector<Fact> facts_;
   std::size_t count_;
   std::vector<NameId> parent_;
+  /// The same without those facts in which pointers take turns.
+  std::vector<NameId> apart_;
+  std::vector<bool> rotates_;  ///< by fact
   /// For each name: whether it points into memory of another name.
   std::vector<bool> aliased_;
+  /// For each name: whether it is a pointer that the function makes of another one.
+  std::vector<bool> derived_;
   /// A pointer that one statement of a loop sets: the place, and the first name that is set to the same place.
   struct SetOnce {
     std::uint32_t node = 0;
     NameId place = 0;
   };
   std::unordered_map<NameId, SetOnce> set_once_;
-  /// For each value: its number in the current loop.
+  /// For each name and memory: the number of its first value in the loop that is analysed, and of its current ones.
   static constexpr NameId k_no_number = std::numeric_limits<NameId>::max();
   mutable std::vector<NameId> numbers_;
+  mutable std::vector<NameId> now_;
   /// For each node: the end of the innermost branch around it.
   std::vector<std::uint32_t> branch_end_;
   std::vector<std::uint32_t> branch_begin_;

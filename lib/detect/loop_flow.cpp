@@ -15,34 +15,27 @@ class LoopFlow : private LoopGraph {
   using LoopGraph::LoopGraph;
 
   std::optional<CarriedState> run() {
-    collect();
+    read();
     if (edges_.empty()) return std::nullopt;
-    compact();
-    find_components();
-    find_data();
-    find_induction();
-    find_places();
     // A real loop carries a few values; a hostile text with more is cut off.
     int candidates = 64;
+    std::optional<CarriedState> found;
     for (std::uint32_t component = 0; component < components_ && candidates > 0; ++component) {
-      if (!cyclic(component) || !fed_by_data(component)) continue;
+      if (!updates(component) || !fed_by_data(component)) continue;
       --candidates;
-      if (auto state = judge(component)) return state;
+      auto state = judge(component);
+      if (state && (!found || state->kind > found->kind)) found = state;
     }
-    return std::nullopt;
+    return found;
   }
 
   /// Whether a kernel's result goes, directly or through others, into the same kernel of the next iteration.
   bool carries_launches() {
-    collect();
+    read();
     if (edges_.empty()) return false;
-    compact();
-    find_components();
-    find_data();
-    find_induction();
     for (std::uint32_t component = 0; component < components_; ++component) {
       const bool carried = std::any_of(members_[component].begin(), members_[component].end(),
-                                       [&](std::uint32_t value) { return exposed_[value] && assigned_[value]; });
+                                       [&](std::uint32_t value) { return bool{is_carried_[value]}; });
       if (!carried) continue;
       for (const auto i : incoming_[component]) {
         const auto& edge = edges_[i];
@@ -59,8 +52,7 @@ class LoopFlow : private LoopGraph {
     state.loop = loop_;
     bool carried = false;
     for (const auto value : members_[component]) {
-      const bool carries = is_memory(value) ? carries_memory(value) : exposed_[value] && assigned_[value];
-      if (!carries) continue;
+      if (!is_carried_[value]) continue;
       // For a state that is also in memory, the name of its value in registers is better.
       if (!carried || (state.in_memory && !is_memory(value))) state.name = name_of(value);
       state.in_memory = state.in_memory || is_memory(value);
@@ -84,7 +76,7 @@ class LoopFlow : private LoopGraph {
     // The name that the source writes to, not the root of its aliases.
     for (auto i = first_; i < end_; ++i) {
       const auto& fact = flow_.facts_[i];
-      if (inside(fact) && fact.memory && memory_of(fact.target) == ids_[value]) return fact.target;
+      if (inside(fact) && fact.memory && head(fact.value) == value) return fact.target;
     }
     return ids_[value] - static_cast<NameId>(flow_.count_);
   }
@@ -115,8 +107,9 @@ class LoopFlow : private LoopGraph {
       const auto& edge = edges_[i];
       if (edge.kind != DependenceKind::Scaled || !is_memory(edge.from) || component_[edge.from] != component)
         return false;
-      const auto [entry, added] = known.try_emplace(edge.from, false);
-      if (added) entry->second = carries_memory(edge.from) && !reads_where_written(edge.from);
+      const auto memory = head(edge.from);
+      const auto [entry, added] = known.try_emplace(memory, false);
+      if (added) entry->second = is_carried_[memory] && carries_memory(memory) && !reads_where_written(memory);
       return entry->second;
     });
   }
@@ -136,20 +129,21 @@ class LoopFlow : private LoopGraph {
   [[nodiscard]] bool written_each_step(std::uint32_t component) const {
     std::uint32_t update = 0;
     for (const auto i : incoming_[component])
-      if (component_[edges_[i].from] == component) update = std::max(update, flow_.facts_[edges_[i].fact].node);
+      if (edges_[i].fact != FunctionFlow::k_no_fact && component_[edges_[i].from] == component)
+        update = std::max(update, flow_.facts_[edges_[i].fact].node);
     auto seen = reachable(members_[component], false);
     follow_decisions(seen);
     for (auto i = first_; i < end_; ++i) {
       const auto& fact = flow_.facts_[i];
       if (!inside(fact) || !fact.memory || !chosen_by_iteration(fact)) continue;
       // Two halves of one buffer are the state itself; nothing stays in them.
-      if (fact.alternates && component_[local(node_of(fact))] == component) continue;
+      if (fact.alternates && component_[fact.value] == component) continue;
       const auto branch = flow_.branch_begin_[fact.node];
       if (conditional(fact) && !(update > branch && update < flow_.branch_end_[fact.node]) &&
           chooses_iterations(branch))
         continue;
       const bool value = std::any_of(fact.uses.begin(), fact.uses.end(),
-                                     [&](const Use& use) { return !use.address && seen[local(node_of(use))]; });
+                                     [&](const Use& use) { return !use.address && seen[use.value]; });
       if (value) return true;
     }
     return false;
@@ -168,27 +162,14 @@ class LoopFlow : private LoopGraph {
     }
   }
 
-  /// Whether a branch selects iterations, rather than threads like the guard of a partial tile.
-  [[nodiscard]] bool chooses_iterations(std::uint32_t branch) const {
-    const auto& tokens = *flow_.function_.tokens;
-    const auto range = flow_.function_.nodes[branch].tokens;
-    for (Position at = range.begin; at < range.end; ++at)
-      for (const auto* word : {"<", ">", "<=", ">=", "!="})
-        if (tokens.is(at, word)) return false;
-    return true;
-  }
-
   /// Values that depend on carried ones, or that count: with such a factor, a reduction is rescaled.
   [[nodiscard]] std::vector<bool> running() const {
-    std::vector<std::uint32_t> roots;
+    auto roots = variables();
     for (std::uint32_t component = 0; component < components_; ++component) {
       if (!cyclic(component)) continue;
       for (const auto value : members_[component])
-        if (exposed_[value] && assigned_[value]) roots.push_back(value);
+        if (is_carried_[value]) roots.push_back(value);
     }
-    for (auto i = first_; i < end_; ++i)
-      if (flow_.facts_[i].node == loop_ && !flow_.facts_[i].memory)
-        roots.push_back(local(node_of(flow_.facts_[i].target, false)));
     return reachable(std::move(roots), false);
   }
 
@@ -216,7 +197,7 @@ class LoopFlow : private LoopGraph {
     std::uint32_t seen = std::numeric_limits<std::uint32_t>::max();
     for (const auto i : incoming_[component]) {
       const auto index = edges_[i].fact;
-      if (index == seen) continue;
+      if (index == seen || index == FunctionFlow::k_no_fact) continue;
       seen = index;
       const auto& fact = flow_.facts_[index];
       const auto varying = varying_groups(fact);
@@ -231,20 +212,20 @@ class LoopFlow : private LoopGraph {
   [[nodiscard]] std::unordered_set<std::uint32_t> varying_groups(const Fact& fact) const {
     std::unordered_set<std::uint32_t> groups;
     for (const auto& use : fact.uses)
-      if (use.address && use.memory_use_id != 0 && induction_[local(node_of(use))]) groups.insert(use.memory_use_id);
+      if (use.address && use.memory_use_id != 0 && induction_[use.value]) groups.insert(use.memory_use_id);
     return groups;
   }
 
   /// h = a * h + b, with data or a constant for a: an average or a filter over time, even if only its end is used.
   [[nodiscard]] bool decays(std::uint32_t component) const {
     const auto run = running();
-    const auto rescaled = products_of(component, [&](const Use& use, const auto&) { return run[local(node_of(use))]; });
-    std::unordered_set<std::uint64_t> own;  // products with the state as a factor
+    const auto rescaled = products_of(component, [&](const Use& use, const auto&) { return run[use.value]; });
+    std::unordered_map<std::uint64_t, std::uint32_t> own;  // products of the state, and which factor it is
     bool scaled = false;
     for (const auto i : incoming_[component]) {
       const auto& edge = edges_[i];
       if (component_[edge.from] != component) continue;
-      if (edge.product_id != 0) own.insert(product(edge.fact, edge.product_id));
+      if (edge.product_id != 0) own.emplace(product(edge.fact, edge.product_id), edge.factor_id);
       if (edge.kind != DependenceKind::Scaled) continue;
       const auto factors = rescaled.find(product(edge.fact, edge.product_id));
       if (edge.product_id == 0 || (factors != rescaled.end() && factors->second.has_other_than(edge.factor_id)))
@@ -257,24 +238,23 @@ class LoopFlow : private LoopGraph {
     // The data must be added, not only multiplied: p = p * x is a product.
     return std::any_of(incoming_[component].begin(), incoming_[component].end(), [&](std::uint32_t i) {
       const auto& edge = edges_[i];
-      if (component_[edge.from] == component || edge.address || !(edge.from_memory || data_[edge.from])) return false;
+      if (component_[edge.from] == component || edge.address || edge.fact == FunctionFlow::k_no_fact) return false;
+      if (!edge.from_memory && !data_[edge.from]) return false;
       if (edge.product_id == 0) return gated;
-      return own.count(product(edge.fact, edge.product_id)) == 0;
+      const auto with_state = own.find(product(edge.fact, edge.product_id));
+      return with_state == own.end() || with_state->second == edge.factor_id;  // g * (x - h) adds g * x
     });
   }
 
   /// Whether a value depends on the iteration: an element by its place, or by a pointer that moves.
   [[nodiscard]] bool varies(const Use& use, const std::unordered_set<std::uint32_t>& groups) const {
-    if (!use.memory) return induction_[local(node_of(use))];
-    const auto pointer = node_of(use.name, false);
-    return groups.count(use.memory_use_id) != 0 ||
-           (occurs(pointer) && pointer != node_of(use) && induction_[local(pointer)]);
+    return use.memory ? groups.count(use.memory_use_id) != 0 || induction_[use.pointer] : bool{induction_[use.value]};
   }
 
   /// Whether a product of the state has a factor that depends on the iteration.
   [[nodiscard]] bool has_varying_factor(std::uint32_t component) const {
     const auto factors = products_of(component, [&](const Use& use, const auto& groups) {
-      return component_[local(node_of(use))] != component && varies(use, groups);
+      return component_[use.value] != component && varies(use, groups);
     });
     return std::any_of(incoming_[component].begin(), incoming_[component].end(), [&](std::uint32_t i) {
       const auto& edge = edges_[i];
@@ -286,7 +266,7 @@ class LoopFlow : private LoopGraph {
 
   /// Whether every iteration uses other weights for the state: layers of a network, not steps of time.
   [[nodiscard]] bool passes_layers(std::uint32_t component) const {
-    const auto outside = [&](const Use& use) { return component_[local(node_of(use))] != component; };
+    const auto outside = [&](const Use& use) { return component_[use.value] != component; };
     const auto other =
         products_of(component, [&](const Use& use, const auto& g) { return outside(use) && varies(use, g); });
     const auto same =
@@ -323,19 +303,20 @@ class LoopFlow : private LoopGraph {
       const auto masks = owners_by_group(fact);
       for (const auto& use : fact.uses) {
         if (use.name == state.name && !use.address && state.line == 0) state.line = line_of(fact);
-        if (!use.memory || use.address || component_[local(memory_of(use.name))] != component) continue;
+        if (!use.memory || use.address || component_[use.value] != component) continue;
         const auto mask = masks.find(use.memory_use_id);
         always_read &= (mask == masks.end() ? 0 : mask->second) | flow_.divergence_mask_[use.name];
         reads = true;
       }
-      if (!fact.memory || component_[local(memory_of(fact.target))] != component) continue;
+      if (!fact.memory || component_[fact.value] != component) continue;
       for (const auto& use : fact.uses)
         if (use.of_target && use.address && !use.memory) written |= flow_.divergence_mask_[use.name];
     }
     if (state.line == 0) state.line = flow_.function_.nodes[loop_].line;
     constexpr std::uint32_t k_programs = 0x7FFFFFFFU;
     state.shared_by_programs = reads && (written & ~always_read & k_programs) != 0;
-    find_serial(component, state);
+    // Where others write what one thread reads, the units are split already.
+    if (!reads || (written & ~always_read) == 0) find_serial(component, state);
   }
 
   [[nodiscard]] int line_of(const Fact& fact) const { return flow_.function_.nodes[fact.node].line; }
@@ -361,7 +342,7 @@ class LoopFlow : private LoopGraph {
         inner.split = inner.split || flow_.divergence_mask_[fact.target] != 0;
         for (const auto& use : fact.uses) inner.split = inner.split || flow_.divergence_mask_[use.name] != 0;
       }
-      if (!fact.memory || component_[local(memory_of(fact.target))] != component) continue;
+      if (!fact.memory || component_[fact.value] != component) continue;
       for (const auto& inner : open) {
         if (inner.split || inner.node == fact.node || --attempts < 0) continue;
         if (!iterates_over_units(fact, inner.node)) continue;
@@ -383,9 +364,9 @@ class LoopFlow : private LoopGraph {
       const auto& fact = *at;
       std::unordered_set<std::uint32_t> chosen;
       for (const auto& use : fact.uses)
-        if (use.address && use.memory_use_id != 0 && counted[local(node_of(use))]) chosen.insert(use.memory_use_id);
+        if (use.address && use.memory_use_id != 0 && counted[use.value]) chosen.insert(use.memory_use_id);
       for (const auto& use : fact.uses) {
-        if (!use.memory || use.address || component_[local(node_of(use))] != component) continue;
+        if (!use.memory || use.address || component_[use.value] != component) continue;
         if (chosen.count(use.memory_use_id) == 0) return false;
         reads = true;
       }
@@ -398,16 +379,15 @@ class LoopFlow : private LoopGraph {
   [[nodiscard]] bool iterates_over_units(const Fact& fact, std::uint32_t loop) const {
     std::vector<std::uint32_t> roots;
     for (auto i = first_; i < end_ && flow_.facts_[i].node <= loop; ++i)
-      if (flow_.facts_[i].node == loop && !flow_.facts_[i].memory)
-        roots.push_back(local(node_of(flow_.facts_[i].target, false)));
+      if (flow_.facts_[i].node == loop && !flow_.facts_[i].memory) roots.push_back(flow_.facts_[i].value);
     const auto counted = reachable(roots, false);
-    if (owns_what_it_reads(component_[local(node_of(fact))], loop, counted)) return false;
+    if (owns_what_it_reads(component_[fact.value], loop, counted)) return false;
     const auto varies = reachable(std::move(roots), true);
     bool place = false;
     bool value = false;
     for (const auto& use : fact.uses) {
-      place = place || (use.of_target && use.name != fact.target && counted[local(node_of(use))]);
-      value = value || (!use.of_target && varies[local(node_of(use))]);
+      place = place || (use.of_target && use.name != fact.target && counted[use.value]);
+      value = value || (!use.of_target && varies[use.value]);
     }
     return place && value;
   }

@@ -24,15 +24,6 @@ struct Bounds {
   }
 };
 
-/// The value of a number or of a name for one, with a sign.
-std::optional<long> literal(const Tokens& tokens, Range range) {
-  const bool negative = range.begin < range.end && tokens.is(range.begin, "-");
-  if (negative) ++range.begin;
-  if (range.end != range.begin + 1) return std::nullopt;
-  const auto value = tokens.number(range.begin);
-  return value ? std::optional(negative ? -*value : *value) : std::nullopt;
-}
-
 /// for i in range(4), also with several ranges.
 bool is_short_range(const Tokens& tokens, Range header) {
   bool counts = false;
@@ -41,7 +32,7 @@ bool is_short_range(const Tokens& tokens, Range header) {
     std::vector<long> numbers;
     for (const auto argument : split_tokens(tokens, call.arguments, ",")) {
       if (tokens.is(argument.begin + 1, "=")) continue;  // num_stages=2
-      const auto number = literal(tokens, argument);
+      const auto number = evaluate(tokens, argument.begin, argument.end);
       if (!number) return false;
       numbers.push_back(*number);
     }
@@ -55,18 +46,13 @@ bool is_short_range(const Tokens& tokens, Range header) {
   return counts;
 }
 
-/// The only number in `range`; nothing where there are others, or more than `names` names.
-std::optional<long> only_number(const Tokens& tokens, Range range, int names) {
-  std::optional<long> found;
-  for (Position at = range.begin; at < range.end; ++at) {
-    const auto number = tokens.number(at);
-    if (number && found) return std::nullopt;
-    if (number)
-      found = number;
-    else if (tokens.is_name(at) && --names < 0)
-      return std::nullopt;
-  }
-  return found;
+/// The number behind the first of `operators`.
+template <std::size_t N>
+std::optional<long> number_after(const Tokens& tokens, Range range, const std::array<std::string_view, N>& operators) {
+  for (Position at = range.begin; at < range.end; ++at)
+    for (const auto text : operators)
+      if (tokens.is(at, text)) return evaluate(tokens, at + 1, range.end);
+  return std::nullopt;
 }
 
 }  // namespace
@@ -117,12 +103,13 @@ bool FunctionFlow::is_short(std::uint32_t loop) const {
   if (tokens.syntax == Syntax::Python) return is_short_range(tokens, node.tokens);
   const auto parts = split_tokens(tokens, node.tokens, ";");
   if (parts.size() < 2) return false;
-  Range start = parts[0];
-  while (start.begin < start.end && !tokens.is(start.begin, "=")) ++start.begin;
-  const auto first = only_number(tokens, start, 0);
-  const auto last = only_number(tokens, parts[1], 1);
+  constexpr std::array<std::string_view, 1> k_assigns{"="};
+  constexpr std::array<std::string_view, 5> k_compares{"<", "<=", ">", ">=", "!="};
+  constexpr std::array<std::string_view, 2> k_moves{"+=", "-="};
+  const auto first = number_after(tokens, parts[0], k_assigns);
+  const auto last = number_after(tokens, parts[1], k_compares);
   if (!first || !last) return false;
-  const auto step = parts.size() > 2 ? only_number(tokens, parts[2], 1) : std::nullopt;
+  const auto step = parts.size() > 2 ? number_after(tokens, parts[2], k_moves) : std::nullopt;
   return Bounds{*first, *last, step.value_or(1)}.is_few();
 }
 

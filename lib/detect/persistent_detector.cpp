@@ -185,7 +185,9 @@ class Inspector {
       return;
     }
     if (!found_.empty()) {
-      const auto& first = found_.back();  // kernels come after their callees
+      // Kernels come after their callees, and the loops of a function from the outside to the inside.
+      const auto& first = *std::find_if(found_.begin(), found_.end(),
+                                        [&](const Found& found) { return found.function == found_.back().function; });
       report_.verdict = Recurrence::Persistent;
       report_.reason = "The loop in line " + std::to_string(first.loop_line) + ", inside device function " +
                        quoted(s_.functions[first.function].name) + ", carries the state " + quoted(first.name) + '.';

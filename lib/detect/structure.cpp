@@ -127,10 +127,15 @@ class StructureReader {
     }
   }
 
+  /// self.name, and not self.other.name.
+  static bool is_of_self(const Tokens& tokens, Position at) {
+    return at > 1 && tokens.is(at - 1, ".") && tokens.is(at - 2, "self") && !(at > 2 && tokens.is(at - 3, "."));
+  }
+
   [[nodiscard]] bool calls_itself(std::size_t index, const Call& call) const {
     const auto& function = s_.functions[index];
     return !function.name.empty() && call.name == function.name &&
-           (function.scope.empty() ? call.first == call.name : call.first == "self");
+           (function.scope.empty() ? call.first == call.name : is_of_self(*function.tokens, call.at));
   }
 
   /// @triton.jit, @jit(...): the decorator's own name, even if an import renames it.
@@ -197,6 +202,7 @@ class StructureReader {
     std::vector<std::size_t> queue;
     for (std::size_t i = 0; i < s_.functions.size(); ++i)
       if (s_.functions[i].scope == "ModelNew" || s_.functions[i].name == "kgen_run") queue.push_back(i);
+    has_entry_ = !queue.empty();
     s_.reachable.assign(s_.functions.size(), queue.empty());
     for (std::size_t i = 0; i < s_.functions.size() && !queue.empty(); ++i)
       if (s_.functions[i].name.empty() || s_.functions[i].name.substr(0, 5) == "kgen_") queue.push_back(i);
@@ -349,8 +355,11 @@ class StructureReader {
     }
   }
 
-  /// Finds the kernels of the launches, or all kernels when there is no launch; then everything that they call.
+  /// Finds the kernels of the launches, or those that the program can reach when no launch is seen; then everything
+  /// that they call.
   void spread_kinds() {
+    for (std::size_t i = 0; i < s_.functions.size() && has_entry_ && s_.launches.empty(); ++i)
+      if (s_.function_kinds[i] == FunctionKind::Kernel && !s_.reachable[i]) s_.function_kinds[i] = FunctionKind::Host;
     if (!s_.launches.empty()) {
       std::vector<bool> mentioned(s_.functions.size(), false);
       for (const auto& launch : s_.launches) mentioned[launch.kernel] = true;
@@ -386,6 +395,7 @@ class StructureReader {
   static constexpr Position k_longest_name = 64;  // tokens, with template arguments
   Target target_;
   Structure s_;
+  bool has_entry_ = false;                                         ///< a class ModelNew or a function kgen_run
   std::size_t ones_of_ = std::numeric_limits<std::size_t>::max();  ///< the function that ones_ describes
   std::unordered_map<std::string_view, bool> ones_;
 };

@@ -95,11 +95,14 @@ struct Tokens {
 [[nodiscard]] Tokens lex_python(std::string_view text, int first_line);
 [[nodiscard]] Tokens lex_c(std::string_view text, int first_line);
 
+/// The value of an expression of integers and names for integers; nothing for any other.
+[[nodiscard]] std::optional<long> evaluate(const Tokens& tokens, Position begin, Position end);
+
 /// Computes Tokens::partner.
 void match_brackets(Tokens& tokens);
 /// Computes Tokens::angle.
 void match_angles(Tokens& tokens);
-/// Computes Tokens::constants: constexpr int layers = 4, and LAYERS = 4 outside of functions in Python.
+/// Computes Tokens::constants: constexpr int layers = 2 * 2, and LAYERS = 4 outside of functions in Python.
 void find_constants(Tokens& tokens);
 
 }  // namespace detect

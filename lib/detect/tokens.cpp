@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <cstdlib>
 #include <unordered_set>
 
 namespace kernelgen {
@@ -83,6 +84,83 @@ void match_angles(Tokens& tokens) {
   }
 }
 
+namespace {
+
+constexpr Position k_longest_value = 24;  // tokens
+
+Position value_end(const Tokens& tokens, Position at) {
+  const Position limit = std::min(tokens.size(), at + k_longest_value);
+  while (at < limit && !tokens.is(at, ";") && !tokens.is(at, ",") && tokens.list[at].kind != TokenKind::Newline) ++at;
+  return at;
+}
+
+/// Sums and products of integers.
+class Evaluator {
+ public:
+  Evaluator(const Tokens& tokens, Position begin, Position end) : tokens_(tokens), at_(begin), end_(end) {}
+  std::optional<long> run() {
+    const auto value = sum();
+    return at_ == end_ ? value : std::nullopt;
+  }
+
+ private:
+  static constexpr long k_large = 1L << 40;  // larger numbers stay as they are: no overflow
+  static long bounded(long value) { return std::clamp(value, -k_large, k_large); }
+  [[nodiscard]] bool next(std::string_view text) {
+    if (at_ >= end_ || !tokens_.is(at_, text)) return false;
+    ++at_;
+    return true;
+  }
+  std::optional<long> sum() {
+    auto value = product();
+    while (value) {
+      const bool minus = at_ < end_ && tokens_.is(at_, "-");
+      if (!minus && !(at_ < end_ && tokens_.is(at_, "+"))) break;
+      ++at_;
+      const auto other = product();
+      if (!other) return std::nullopt;
+      value = bounded(minus ? *value - *other : *value + *other);
+    }
+    return value;
+  }
+  std::optional<long> product() {
+    auto value = factor();
+    while (value && at_ < end_) {
+      const bool times = tokens_.is(at_, "*");
+      if (!times && !tokens_.is(at_, "/") && !tokens_.is(at_, "//")) break;
+      ++at_;
+      const auto other = factor();
+      if (!other || (!times && *other == 0)) return std::nullopt;
+      if (times && *other != 0 && std::abs(*value) > k_large / std::abs(*other)) return k_large;
+      value = times ? *value * *other : *value / *other;
+    }
+    return value;
+  }
+  std::optional<long> factor() {
+    if (next("-")) {
+      const auto value = factor();
+      return value ? std::optional(-*value) : std::nullopt;
+    }
+    if (next("(")) {
+      const auto value = sum();
+      return value && next(")") ? value : std::nullopt;
+    }
+    if (at_ >= end_) return std::nullopt;
+    const auto value = tokens_.number(at_++);
+    return value ? std::optional(bounded(*value)) : std::nullopt;
+  }
+  const Tokens& tokens_;
+  Position at_;
+  Position end_;
+};
+
+}  // namespace
+
+std::optional<long> evaluate(const Tokens& tokens, Position begin, Position end) {
+  if (begin >= end || end - begin > k_longest_value) return std::nullopt;
+  return Evaluator(tokens, begin, end).run();
+}
+
 void find_constants(Tokens& tokens) {
   int depth = 0;
   bool constant = false;
@@ -94,11 +172,10 @@ void find_constants(Tokens& tokens) {
       constant = tokens.is(at, "constexpr") || (constant && !tokens.is(at, ";"));
     else
       constant = depth == 0 && (at == 0 || tokens.list[at - 1].kind >= TokenKind::Newline);
-    const bool one = at > 1 && tokens.is(at - 2, "const") && tokens.is(at + 3, ";");  // and no default of a parameter
-    if (!(constant || one) || !tokens.is_name(at) || !tokens.is(at + 1, "=") || at + 3 >= tokens.size()) continue;
-    const bool ends =
-        tokens.list[at + 3].kind == TokenKind::Newline || tokens.is(at + 3, ";") || tokens.is(at + 3, ",");
-    const auto value = ends && tokens.list[at + 2].kind == TokenKind::Number ? tokens.number(at + 2) : std::nullopt;
+    const bool one = at > 1 && (tokens.is(at - 2, "const") || tokens.is(at - 3, "const")) && tokens.is_name(at - 1) &&
+                     tokens.is(value_end(tokens, at + 2), ";");  // and no default of a parameter
+    if (!(constant || one) || !tokens.is_name(at) || !tokens.is(at + 1, "=")) continue;
+    const auto value = evaluate(tokens, at + 2, value_end(tokens, at + 2));
     const auto [known, added] = tokens.constants.try_emplace(token.text, value.value_or(0));
     if (!value || (!added && known->second != *value)) ambiguous.insert(token.text);
   }

@@ -1,28 +1,41 @@
 #include "detect/vocabulary.hpp"
 
+#include <algorithm>
+
 namespace kernelgen {
 inline namespace v0 {
 namespace detect {
 
 bool mixes(std::string_view text) {
-  constexpr std::array<std::string_view, 20> k_operators{"<", ">",  "<=", ">=", "==", "!=", "&&",  "||", "&",  "|",
-                                                         "^", "<<", ">>", "%",  "//", "**", "and", "or", "in", "is"};
+  constexpr std::array<std::string_view, 10> k_operators{"<", ">", "<=", ">=", "==", "!=", "<<", ">>", "in", "is"};
   return one_of(text, k_operators);
 }
 
+bool joins(std::string_view text) {
+  constexpr std::array<std::string_view, 7> k_operators{"&&", "||", "and", "or", "&", "|", "^"};
+  return one_of(text, k_operators);
+}
+
+bool is_maximum(std::string_view name) {
+  name.remove_prefix(std::min(name.find_first_not_of('_'), name.size()));
+  constexpr std::array<std::string_view, 8> k_types{"", "f", "h", "u", "v", "ll", "ull", "i"};
+  const auto at = std::min(name.find("max"), name.find("min"));
+  return at != name.npos && one_of(name.substr(0, at), k_types);
+}
+
+/// __float2half_rn, __low2float, __float_as_uint
+static bool converts(std::string_view name) {
+  if (name.substr(0, 2) != "__") return false;
+  for (const auto* part : {"2half", "2float", "2bfloat", "22float", "_as_"})
+    if (name.find(part) != name.npos) return true;
+  return false;
+}
+
 bool passes_through(std::string_view name) {
-  constexpr std::array<std::string_view, 44> k_names{"data",
+  constexpr std::array<std::string_view, 31> k_names{"data",
                                                      "data_ptr",
                                                      "get",
                                                      "to",
-                                                     "max",
-                                                     "min",
-                                                     "maximum",
-                                                     "minimum",
-                                                     "fmax",
-                                                     "fmaxf",
-                                                     "fmin",
-                                                     "fminf",
                                                      "where",
                                                      "static_cast",
                                                      "reinterpret_cast",
@@ -30,11 +43,6 @@ bool passes_through(std::string_view name) {
                                                      "float",
                                                      "double",
                                                      "int",
-                                                     "__half2float",
-                                                     "__float2half",
-                                                     "__float2half_rn",
-                                                     "__bfloat162float",
-                                                     "__float2bfloat16",
                                                      "broadcast_to",
                                                      "reshape",
                                                      "view",
@@ -55,12 +63,13 @@ bool passes_through(std::string_view name) {
                                                      "__cvta_shared_to_generic",
                                                      "contiguous",
                                                      "clone"};
-  return one_of(name, k_names) || name.substr(0, 6) == "__shfl";
+  return one_of(name, k_names) || name.substr(0, 6) == "__shfl" || is_maximum(name) || converts(name);
 }
 
 bool is_exponent(std::string_view name) {
-  constexpr std::array<std::string_view, 14> k_names{"exp",   "exp2",  "expf",   "exp2f", "__expf", "log",     "log2",
-                                                     "log1p", "expm1", "log1pf", "logf",  "__logf", "__log2f", "log2f"};
+  constexpr std::array<std::string_view, 17> k_names{"exp10f", "hexp",   "h2exp",  "exp",     "exp2",  "expf",
+                                                     "exp2f",  "__expf", "log",    "log2",    "log1p", "expm1",
+                                                     "log1pf", "logf",   "__logf", "__log2f", "log2f"};
   return one_of(name, k_names);
 }
 
@@ -72,7 +81,7 @@ bool is_type(std::string_view name) {
   constexpr std::array<std::string_view, 15> k_names{"const", "volatile", "float",    "double", "int",
                                                      "long",  "short",    "unsigned", "signed", "char",
                                                      "void",  "bool",     "half",     "struct", "__half"};
-  return one_of(name, k_names) || (name.size() > 2 && name.substr(name.size() - 2) == "_t");
+  return one_of(name, k_names);
 }
 
 bool loads(std::string_view name) {

@@ -18,6 +18,10 @@ template <std::size_t N>
 
 /// Operators with a result that is neither a sum nor a product of its operands.
 [[nodiscard]] bool mixes(std::string_view text);
+/// Operators that reduce: an operand is part of the result.
+[[nodiscard]] bool joins(std::string_view text);
+/// max, fminf, __hmax2, umin, ... of any type.
+[[nodiscard]] bool is_maximum(std::string_view name);
 /// Calls that return one of their arguments, or the greatest or smallest of them.
 [[nodiscard]] bool passes_through(std::string_view name);
 [[nodiscard]] bool is_exponent(std::string_view name);

@@ -142,6 +142,14 @@ TEST_CASE("the example kernels are understood", "[detect][corpus]") {
     INFO(name);
     CHECK(verdict(name) == "persistent");
   }
+  for (const std::string name : {"gru_hidden", "batchnorm", "layernorm", "matmul_gelu", "relu", "softmax"}) {
+    INFO(name);
+    const auto* expected = name == "gru_hidden" ? "persistent" : "not-recurrent";
+    CHECK(to_string(inspect(read_test_data("../../examples/kernels/" + name + ".cu"), Target::Cuda).verdict) ==
+          expected);
+    CHECK(to_string(inspect(read_test_data("../../examples/kernels/" + name + ".hip"), Target::Hip).verdict) ==
+          expected);
+  }
   for (const auto* name : {"relu.cpp", "softmax.cpp", "layernorm.cpp", "matmul_gelu.cpp", "batchnorm.cpp", "relu.c",
                            "softmax.c", "layernorm.c", "matmul_gelu.c", "batchnorm.c"}) {
     INFO(name);
@@ -245,6 +253,11 @@ TEST_CASE("a megabyte of one thing takes no longer than a megabyte of many", "[d
   CHECK(seconds("__global__ void k(int a){", "auto f=[&](int i){a+=i;};f(1);", Target::Cuda) < k_limit);
   CHECK(seconds("struct S{float a,b,c,d;", "__device__ void f(){a=b*c;d=a;}", Target::Cuda) < k_limit);
   CHECK(seconds("struct S{float a,b;__device__ void f(){", "a=b;b=a*a;", Target::Cuda) < k_limit);
+  CHECK(seconds("__global__ void k(float* a){for(;;){", "if(v){b=c+b;}else if(b){c=a[i];}", Target::Cuda) < k_limit);
+  CHECK(seconds("__global__ void k(float* a){for(;;){", "if(v){b=a[i];if(u){b+=b;", Target::Cuda) < k_limit);
+  CHECK(seconds("__global__ void k(float* a){for(;;){", "for(;;){float* p=a;p[i]=a[j]+p[k];swap(a,p);}", Target::Cuda) <
+        k_limit);
+  CHECK(seconds("__global__ void k(S s){for(;;){", "s.a=s.b*s.c;f(s);s=g(s);", Target::Cuda) < k_limit);
   CHECK(seconds("", "if a;", Target::Triton) < k_limit);
   CHECK(seconds("@triton.jit\ndef k(a):\n    ", "a=", Target::Triton) < k_limit);
 }
