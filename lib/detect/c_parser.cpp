@@ -18,8 +18,7 @@ class CParser {
   std::vector<Function> run() && {
     for (Position at = 0, start = 0; at < tokens_.size();) {
       if (tokens_.is(at, "template") && tokens_.is(at + 1, "<")) {
-        const Position after = tokens_.after_template(at + 1, tokens_.size());
-        at = std::max(after, at + 1);
+        at = after_header(at, tokens_.size());
       } else if (tokens_.is(at, ";") || tokens_.is(at, "}")) {
         start = ++at;
       } else if (tokens_.is(at, "{")) {
@@ -40,7 +39,7 @@ class CParser {
     bool initializes = false;
     Position name = k_nowhere;
     Position group = k_nowhere;
-    for (Position at = declaration.begin; at < open; at = tokens_.after_group(at, open)) {
+    for (Position at = declaration.begin; at < open; at = after_header(at, open)) {
       if (tokens_.is(at, "=") && group == k_nowhere) initializes = true;
       if (!tokens_.is(at, "(") || group != k_nowhere || at == declaration.begin) continue;
       const Position before = at - 1;
@@ -55,6 +54,12 @@ class CParser {
     }
     define({declaration.begin, name}, name, group, {open + 1, after > open + 1 ? after - 1 : tokens_.size()});
     return after > open + 1 ? after : tokens_.size();
+  }
+
+  /// The position after a template's parameters, which may have defaults, or after the group at `at`.
+  [[nodiscard]] Position after_header(Position at, Position end) const {
+    const bool is_header = tokens_.is(at, "template") && tokens_.is(at + 1, "<");
+    return is_header ? std::max(tokens_.after_template(at + 1, end), at + 1) : tokens_.after_group(at, end);
   }
 
   /// A class that is being read.

@@ -370,3 +370,11 @@ TEST_CASE("the reason names the state, not a sum that depends on it", "[detect][
   CHECK(to_string(report.verdict) == "persistent");
   CHECK(report.reason.find("'h'") != report.reason.npos);
 }
+
+TEST_CASE("parameters of a template with defaults hide no kernel", "[detect][classes]") {
+  for (const char* header : {"template <int W = 64>", "template <const unsigned W = 64, bool V = false>",
+                             "template <typename T = float, int W = (1 << 3)>", "template <class T, class = void>"})
+    CHECK(verdict(std::string(header) + "\n__global__ void k(float* y, const float* x, int T) {\n"
+                                        "float h = 0.f; for (int t = 0; t < T; ++t) h = tanhf(h + x[t]); y[0] = h; }\n") ==
+          "persistent");
+}
