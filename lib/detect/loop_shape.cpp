@@ -24,23 +24,50 @@ struct Bounds {
   }
 };
 
+/// The greatest number that an expression can be: of min(16, n) it is 16. Nothing if the text does not say.
+std::optional<long> upper_bound(const Tokens& tokens, Range range) {
+  if (const auto number = evaluate(tokens, range.begin, range.end)) return number;
+  const auto calls = calls_in(tokens, range);
+  if (calls.empty() || calls.front().arguments.end + 1 != range.end) return std::nullopt;
+  const auto& call = calls.front();
+  Position first = call.at;
+  while (first > range.begin + 1 && (tokens.is(first - 1, ".") || tokens.is(first - 1, "::"))) first -= 2;
+  constexpr std::array<std::string_view, 3> k_minima{"min", "MIN", "minimum"};
+  if (first != range.begin || std::find(k_minima.begin(), k_minima.end(), call.name) == k_minima.end())
+    return std::nullopt;
+  std::optional<long> least;
+  for (const auto argument : split_tokens(tokens, call.arguments, ","))
+    if (const auto number = evaluate(tokens, argument.begin, argument.end))
+      least = least ? std::min(*least, *number) : number;
+  return least;
+}
+
 /// for i in range(4), also with several ranges.
 bool is_short_range(const Tokens& tokens, Range header) {
   bool counts = false;
+  Position inside = 0;  // the end of the arguments of a range
   for (const auto& call : calls_in(tokens, header)) {
+    if (call.at < inside) continue;
     if (call.name != "range" && call.name != "static_range") return false;
+    inside = call.arguments.end;
     std::vector<long> numbers;
-    for (const auto argument : split_tokens(tokens, call.arguments, ",")) {
+    bool bounded = false;  // the end is only known to be at most a number
+    const auto given = split_tokens(tokens, call.arguments, ",");
+    const bool single = given.size() < 2 || tokens.is(given[1].begin + 1, "=");
+    for (const auto argument : given) {
       if (tokens.is(argument.begin + 1, "=")) continue;  // num_stages=2
-      const auto number = evaluate(tokens, argument.begin, argument.end);
-      if (!number) return false;
+      const auto number =
+          numbers.size() > 1 ? evaluate(tokens, argument.begin, argument.end) : upper_bound(tokens, argument);
+      const bool exact = number && evaluate(tokens, argument.begin, argument.end);
+      if (!number || (bounded && !exact) || (!exact && numbers.empty() && !single)) return false;
+      bounded = bounded || !exact;
       numbers.push_back(*number);
     }
     if (numbers.empty()) return false;
     Bounds bounds;
     if (numbers.size() == 1) bounds.end = numbers[0];
     if (numbers.size() > 1) bounds = {numbers[0], numbers[1], numbers.size() > 2 ? numbers[2] : 1};
-    if (!bounds.is_few()) return false;
+    if ((bounded && bounds.step < 0) || !bounds.is_few()) return false;
     counts = true;
   }
   return counts;
@@ -52,6 +79,13 @@ std::optional<long> number_after(const Tokens& tokens, Range range, const std::a
   for (Position at = range.begin; at < range.end; ++at)
     for (const auto text : operators)
       if (tokens.is(at, text)) return evaluate(tokens, at + 1, range.end);
+  return std::nullopt;
+}
+
+/// What stands behind i < or i <= is at most this number.
+std::optional<long> least_after(const Tokens& tokens, Range range) {
+  for (Position at = range.begin; at < range.end; ++at)
+    if (tokens.is(at, "<") || tokens.is(at, "<=")) return upper_bound(tokens, {at + 1, range.end});
   return std::nullopt;
 }
 
@@ -107,7 +141,8 @@ bool FunctionFlow::is_short(std::uint32_t loop) const {
   constexpr std::array<std::string_view, 5> k_compares{"<", "<=", ">", ">=", "!="};
   constexpr std::array<std::string_view, 2> k_moves{"+=", "-="};
   const auto first = number_after(tokens, parts[0], k_assigns);
-  const auto last = number_after(tokens, parts[1], k_compares);
+  auto last = number_after(tokens, parts[1], k_compares);
+  if (!last) last = least_after(tokens, parts[1]);
   if (!first || !last) return false;
   const auto step = parts.size() > 2 ? number_after(tokens, parts[2], k_moves) : std::nullopt;
   return Bounds{*first, *last, step.value_or(1)}.is_few();

@@ -1,9 +1,11 @@
 #include "detect/token.hpp"
 
 #include <algorithm>
+#include <array>
 #include <charconv>
 #include <cstdlib>
 #include <unordered_set>
+#include <utility>
 
 namespace kernelgen {
 inline namespace v0 {
@@ -111,6 +113,26 @@ class Evaluator {
     ++at_;
     return true;
   }
+  /// Bytes of a type of the language; nothing for others.
+  static std::optional<long> size_of(std::string_view type) {
+    constexpr std::array<std::pair<std::string_view, long>, 14> k_sizes{{{"char", 1},
+                                                                         {"int8_t", 1},
+                                                                         {"uint8_t", 1},
+                                                                         {"half", 2},
+                                                                         {"__half", 2},
+                                                                         {"int16_t", 2},
+                                                                         {"uint16_t", 2},
+                                                                         {"int", 4},
+                                                                         {"float", 4},
+                                                                         {"int32_t", 4},
+                                                                         {"uint32_t", 4},
+                                                                         {"double", 8},
+                                                                         {"int64_t", 8},
+                                                                         {"float4", 16}}};
+    for (const auto& [name, size] : k_sizes)
+      if (name == type) return size;
+    return std::nullopt;
+  }
   std::optional<long> sum() {
     auto value = product();
     while (value) {
@@ -145,6 +167,11 @@ class Evaluator {
       const auto value = sum();
       return value && next(")") ? value : std::nullopt;
     }
+    if (at_ + 3 < end_ && tokens_.is(at_, "sizeof") && tokens_.is(at_ + 1, "(") && tokens_.is(at_ + 3, ")")) {
+      at_ += 4;
+      return size_of(tokens_.list[at_ - 2].text);
+    }
+    while (at_ + 2 < end_ && tokens_.is_name(at_) && tokens_.is(at_ + 1, "::")) at_ += 2;
     if (at_ >= end_) return std::nullopt;
     const auto value = tokens_.number(at_++);
     return value ? std::optional(bounded(*value)) : std::nullopt;
