@@ -132,9 +132,23 @@ class StructureReader {
     return at > 1 && tokens.is(at - 1, ".") && tokens.is(at - 2, "self") && !(at > 2 && tokens.is(at - 3, "."));
   }
 
+  /// Whether a call by the name of a function of C++ means another one of that name: a kernel that is launched, or one
+  /// with as many parameters as there are arguments.
+  [[nodiscard]] bool means_another(std::size_t index, const Call& call) const {
+    const auto& tokens = *s_.functions[index].tokens;
+    if (tokens.syntax != Syntax::CFamily) return false;
+    if (tokens.is(call.arguments.begin - 2, ">>>") && !is_device_code(s_.functions[index], "__global__")) return true;
+    const auto given = split_tokens(tokens, call.arguments, ",").size();
+    if (s_.functions[index].parameters.size() == given) return false;
+    const auto& meanings = named(call.name);
+    return std::any_of(meanings.begin(), meanings.end(), [&](std::size_t other) {
+      return other != index && s_.functions[other].parameters.size() == given;
+    });
+  }
+
   [[nodiscard]] bool calls_itself(std::size_t index, const Call& call) const {
     const auto& function = s_.functions[index];
-    return !function.name.empty() && call.name == function.name &&
+    return !function.name.empty() && call.name == function.name && !means_another(index, call) &&
            (function.scope.empty() ? call.first == call.name : is_of_self(*function.tokens, call.at));
   }
 
