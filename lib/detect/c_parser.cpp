@@ -41,6 +41,10 @@ class CParser {
     Position group = k_nowhere;
     for (Position at = declaration.begin; at < open; at = after_header(at, open)) {
       if (tokens_.is(at, "=") && group == k_nowhere) initializes = true;
+      if (const Position open_group = after_specialized_name(at, open); group == k_nowhere && open_group != at) {
+        name = at;
+        group = open_group;
+      }
       if (!tokens_.is(at, "(") || group != k_nowhere || at == declaration.begin) continue;
       const Position before = at - 1;
       if (!tokens_.is_name(before) || is_specifier(tokens_.list[before].text)) continue;
@@ -54,6 +58,13 @@ class CParser {
     }
     define({declaration.begin, name}, name, group, {open + 1, after > open + 1 ? after - 1 : tokens_.size()});
     return after > open + 1 ? after : tokens_.size();
+  }
+
+  /// The position of the bracket in void name<Type>(...), if the name is at `at`; else `at`.
+  [[nodiscard]] Position after_specialized_name(Position at, Position end) const {
+    if (at == 0 || !tokens_.is_name(at) || !tokens_.is_name(at - 1) || !tokens_.is(at + 1, "<")) return at;
+    const Position after = tokens_.after_template(at + 1, end);
+    return after > at + 1 && after < end && tokens_.is(after, "(") ? after : at;
   }
 
   /// The position after a template's parameters, which may have defaults, or after the group at `at`.
