@@ -32,7 +32,7 @@ static bool converts(std::string_view name) {
 }
 
 bool passes_through(std::string_view name) {
-  constexpr std::array<std::string_view, 31> k_names{"data",
+  constexpr std::array<std::string_view, 35> k_names{"data",
                                                      "data_ptr",
                                                      "get",
                                                      "to",
@@ -62,7 +62,11 @@ bool passes_through(std::string_view name) {
                                                      "__cvta_generic_to_shared",
                                                      "__cvta_shared_to_generic",
                                                      "contiguous",
-                                                     "clone"};
+                                                     "clone",
+                                                     "abs",
+                                                     "fabs",
+                                                     "fabsf",
+                                                     "__habs"};
   return one_of(name, k_names) || name.substr(0, 6) == "__shfl" || is_maximum(name) || converts(name);
 }
 
