@@ -223,6 +223,7 @@ void ExpressionReader::read_product(Range range, Place place, std::vector<Use>& 
     divides = i > 0 && tokens_.is(factors[i].begin - 1, "/");
     if (factors.size() > 1)
       inner.kind = std::max(inner.kind, divides || contracts ? DependenceKind::Arbitrary : DependenceKind::Scaled);
+    inner.divides = inner.divides || divides;
     if (factors.size() > 1 && place.factor_id == 0) inner.factor_id = static_cast<std::uint32_t>(i + 1);
     read_factor(factors[i], inner, uses);
   }
@@ -306,6 +307,7 @@ Use ExpressionReader::use_of(NameId name, const Place& place) {
           .address = place.address,
           .product_id = place.product_id,
           .factor_id = place.factor_id,
+          .divides = place.divides,
           .is_select_condition = place.is_select_condition};
 }
 

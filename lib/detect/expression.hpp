@@ -19,6 +19,7 @@ struct Place {
   bool address = false;
   std::uint32_t product_id = 0;
   std::uint32_t factor_id = 0;
+  bool divides = false;
   int depth = 0;
   bool is_select_condition = false;
 };

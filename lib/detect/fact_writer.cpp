@@ -30,6 +30,7 @@ bool is_alternating_place(const Tokens& tokens, Range place) {
 }  // namespace
 
 Fact& FactWriter::add(NameId target) {
+  unset_.erase(target);
   facts_.push_back({});
   facts_.back().node = node_;
   facts_.back().target = target;
@@ -75,6 +76,10 @@ ExpressionReader::Object FactWriter::target_of(Range left, std::vector<Use>& add
   Position name = left.begin;
   for (Position at = left.begin; at < left.end; ++at) {
     const bool member = at > left.begin && (tokens_.is(at - 1, ".") || tokens_.is(at - 1, "->"));
+    if (tokens_.list[at].text == "reinterpret_cast") {  // reinterpret_cast<float4*>(p)[i]
+      name = at;
+      break;
+    }
     if (tokens_.is(at, "[") || tokens_.is(at, "(")) break;
     if (tokens_.is_name(at) && !member) name = at;
   }

@@ -37,6 +37,11 @@ class FactWriter {
   /// Marks a name as a value, although functions get it like a pointer.
   void is_fragment(NameId name) { fragments_.insert(name); }
 
+  /// Notes a variable that is declared without a value.
+  void declare_unset(NameId name) { unset_.insert(name); }
+  /// Whether a variable has no value so far: a function that gets it sets it.
+  [[nodiscard]] bool is_unset(NameId name) const { return unset_.count(name) != 0; }
+
   ExpressionReader& expressions() { return expressions_; }
   [[nodiscard]] std::vector<Fact>& facts() { return facts_; }
   [[nodiscard]] NameId id(Position at) { return names_.id(tokens_.list[at].text); }
@@ -50,6 +55,7 @@ class FactWriter {
   ExpressionReader expressions_;
   std::vector<Fact> facts_;
   std::unordered_set<NameId> fragments_;
+  std::unordered_set<NameId> unset_;
   std::uint32_t node_ = 0;
 };
 

@@ -254,7 +254,10 @@ class FactReader {
     Position name = k_nowhere;
     for (Position at = left.begin; at < left.end && !tokens_.is(at, "[") && !tokens_.is(at, "("); ++at)
       if (tokens_.is_name(at)) name = at;
-    if (name != k_nowhere) writer_.add(writer_.id(name)).declares = true;
+    if (name == k_nowhere) return;
+    writer_.add(writer_.id(name)).declares = true;
+    const bool plain = name + 1 == left.end && name == left.begin + 1;  // Type name
+    if (plain && side_ == Side::Device) writer_.declare_unset(writer_.id(name));
   }
 
   /// The effects of the calls in a statement.

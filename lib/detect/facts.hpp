@@ -89,6 +89,8 @@ struct Use {
   /// Uses in one product share `product_id` and differ in `factor_id`; 0: no product.
   std::uint32_t product_id = 0;
   std::uint32_t factor_id = 0;
+  /// The use is a divisor of its product.
+  bool divides = false;
   /// A memory use and the address uses that choose its place share a number; 0: none.
   std::uint32_t memory_use_id = 0;
   /// The use only decides which of several values is taken: the condition of c ? a : b.

@@ -187,7 +187,9 @@ void FunctionFlow::find_aliases() {
     for (std::size_t i = 0; i < facts_.size(); ++i) {
       const auto& fact = facts_[i];
       if (fact.memory || fact.target == k_return || !pointer[fact.target] || rotates_[i] != rotating) continue;
-      if (is_disjoint_region(fact, of_caller)) continue;
+      // A variable of an inner block that is called like a parameter is another one.
+      const bool hides = fact.declares && side_ == Side::Device && given_.count(fact.target) != 0;
+      if (hides || is_disjoint_region(fact, of_caller)) continue;
       join_sources(fact, pointer, join);
       derived_[fact.target] = true;
       for (const auto& use : fact.uses)
@@ -330,6 +332,7 @@ FunctionFlow::Edge FunctionFlow::edge(std::uint32_t index, const Use& use, NameI
           index,
           use.product_id,
           use.factor_id,
+          use.divides,
           use.of_target,
           use.launched,
           use.location_hash != 0 && use.location_hash == fact.location_hash,

@@ -73,6 +73,7 @@ class FunctionFlow {
     std::uint32_t fact = k_no_fact;
     std::uint32_t product_id = 0;
     std::uint32_t factor_id = 0;
+    bool divides = false;
     bool of_target = false;
     /// A kernel computes one from the other; `own`: at the same place, as in y[b] = f(y[b]).
     bool launched = false;

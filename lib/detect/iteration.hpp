@@ -72,7 +72,8 @@ class Iteration {
   std::vector<std::uint32_t> start_;  ///< by value: its first edge
   /// From the value that decides to the value that is chosen.
   std::vector<std::pair<Value, Value>> decisions_;
-  std::vector<NameId> ids_;  ///< by value: the name, or the memory
+  std::vector<NameId> ids_;         ///< by value: the name, or the memory
+  std::unordered_set<NameId> set_;  ///< names that the loop sets
   /// Heads that an iteration sets for the next one.
   std::vector<Value> carried_;
 
@@ -146,7 +147,6 @@ class Iteration {
   std::vector<Open> open_;
   Chain pending_;                          ///< the arms so far, of a branch with another arm
   std::vector<std::uint64_t> conditions_;  ///< of the open branches
-  std::unordered_set<NameId> set_;         ///< names that the loop sets
   std::unordered_set<NameId> whole_;       ///< objects with members that the loop also uses as a whole
   std::vector<NameId> shared_;             ///< memory that the loop reaches by several names, sorted
 };

@@ -140,13 +140,28 @@ class LoopFlow : private LoopGraph {
       if (fact.alternates && component_[fact.value] == component) continue;
       const auto branch = flow_.branch_begin_[fact.node];
       if (conditional(fact) && !(update > branch && update < flow_.branch_end_[fact.node]) &&
-          chooses_iterations(branch))
+          chooses_iterations(branch) && !chooses_threads(branch))
         continue;
       const bool value = std::any_of(fact.uses.begin(), fact.uses.end(),
                                      [&](const Use& use) { return !use.address && seen[use.value]; });
       if (value) return true;
     }
     return false;
+  }
+
+  /// Whether a branch asks nothing of the iteration but what differs between threads: some thread is let in.
+  [[nodiscard]] bool chooses_threads(std::uint32_t branch) const {
+    constexpr std::uint32_t k_thread = 1U << 31;
+    bool found = false;
+    for (const auto name : flow_.condition_names_[branch]) {
+      const bool differs = (flow_.divergence_mask_[name] & k_thread) != 0;
+      if (set_.count(name) != 0 && !differs) return false;
+      found = found || (differs && set_.count(name) != 0);
+    }
+    for (auto i = first_; i < end_ && flow_.facts_[i].node == loop_; ++i)
+      for (const auto name : flow_.condition_names_[branch])
+        if (name == flow_.facts_[i].target) return false;
+    return found;
   }
 
   /// A value that a value of the loop decides belongs to it: y = h > 1 ? 1 : 0.
@@ -228,9 +243,9 @@ class LoopFlow : private LoopGraph {
       if (edge.product_id != 0) own.emplace(product(edge.fact, edge.product_id), edge.factor_id);
       if (edge.kind != DependenceKind::Scaled) continue;
       const auto factors = rescaled.find(product(edge.fact, edge.product_id));
-      if (edge.product_id == 0 || (factors != rescaled.end() && factors->second.has_other_than(edge.factor_id)))
-        return false;
-      scaled = true;
+      if (edge.product_id == 0) return false;
+      // One of several updates may be a rescaling; another one that is none makes the state decay.
+      scaled = scaled || factors == rescaled.end() || !factors->second.has_other_than(edge.factor_id);
     }
     if (!scaled) return false;
     // A constant factor may belong to a polynomial: then the data must be weighted, as for an average.
@@ -271,11 +286,17 @@ class LoopFlow : private LoopGraph {
         products_of(component, [&](const Use& use, const auto& g) { return outside(use) && varies(use, g); });
     const auto same =
         products_of(component, [&](const Use& use, const auto& g) { return outside(use) && !varies(use, g); });
+    // x / norm(x) only scales; data / h does not.
+    std::unordered_set<std::uint64_t> scaled;
+    for (const auto i : incoming_[component])
+      if (component_[edges_[i].from] == component && !edges_[i].divides)
+        scaled.insert(product(edges_[i].fact, edges_[i].product_id));
     bool weights = false;
     for (const auto i : incoming_[component]) {
       const auto& edge = edges_[i];
       if (component_[edge.from] != component || edge.address || edge.product_id == 0) continue;
       const auto key = product(edge.fact, edge.product_id);
+      if (edge.divides && scaled.count(key) == 0 && other.count(key) != 0) return false;
       const auto kept = same.find(key);
       if (kept != same.end() && kept->second.has_other_than(edge.factor_id)) return false;
       const auto changed = other.find(key);

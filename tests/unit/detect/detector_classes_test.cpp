@@ -374,7 +374,90 @@ TEST_CASE("the reason names the state, not a sum that depends on it", "[detect][
 TEST_CASE("parameters of a template with defaults hide no kernel", "[detect][classes]") {
   for (const char* header : {"template <int W = 64>", "template <const unsigned W = 64, bool V = false>",
                              "template <typename T = float, int W = (1 << 3)>", "template <class T, class = void>"})
-    CHECK(verdict(std::string(header) + "\n__global__ void k(float* y, const float* x, int T) {\n"
-                                        "float h = 0.f; for (int t = 0; t < T; ++t) h = tanhf(h + x[t]); y[0] = h; }\n") ==
-          "persistent");
+    CHECK(verdict(std::string(header) +
+                  "\n__global__ void k(float* y, const float* x, int T) {\n"
+                  "float h = 0.f; for (int t = 0; t < T; ++t) h = tanhf(h + x[t]); y[0] = h; }\n") == "persistent");
+}
+
+TEST_CASE("a smallest number bounds a loop", "[detect][classes]") {
+  const auto loop = [](const std::string& header) {
+    return cuda("float h = 0.f;\n" + header + " { h = tanhf(h + x[t]); y[t] = h; }");
+  };
+  CHECK(verdict(loop("for (int t = 2; t < min(16, T); ++t)")) == "not-recurrent");
+  CHECK(verdict(loop("for (int t = 0; t < std::min(T, 8); t++)")) == "not-recurrent");
+  CHECK(verdict(loop("for (int t = 0; t < min(64, T); ++t)")) == "persistent");
+  CHECK(verdict(loop("for (int t = 0; t < max(16, T); ++t)")) == "persistent");
+  CHECK(verdict(loop("for (int t = 0; t < min(16, T) * n; ++t)")) == "persistent");
+  const auto triton = [](const std::string& range) {
+    return verdict(
+        "import triton\nimport triton.language as tl\n@triton.jit\ndef k(x, y, T):\n    h = 0.0\n    for t in " +
+            range + ":\n        h = tl.sigmoid(h + tl.load(x + t))\n        tl.store(y + t, h)\n",
+        Target::Triton);
+  };
+  CHECK(triton("range(2, min(16, T - 4))") == "not-recurrent");
+  CHECK(triton("range(min(16, T))") == "not-recurrent");
+  CHECK(triton("range(min(16, T), T)") == "persistent");
+  CHECK(triton("range(T, min(16, T), -1)") == "persistent");
+}
+
+TEST_CASE("sizes of types and qualified constants bound a loop", "[detect][classes]") {
+  const std::string body = "float h = 0.f; for (int t = 0; t < sizes::lanes; ++t) { h = tanhf(h + x[t]); y[t] = h; }";
+  CHECK(verdict(cuda(body, "namespace sizes { constexpr int lanes = 16 / sizeof(float); }")) == "not-recurrent");
+  CHECK(verdict(cuda(body, "namespace sizes { constexpr int lanes = 1024 / sizeof(float); }")) == "persistent");
+  CHECK(verdict(cuda(body, "namespace sizes { constexpr int lanes = 16 / sizeof(Pack); }")) == "persistent");
+}
+
+TEST_CASE("a launcher with the name of its kernel, and an overload, are no recursion", "[detect][classes]") {
+  const std::string kernel =
+      "__global__ void scale(float* y, const float* x, int n) { y[threadIdx.x] = 2.f * x[threadIdx.x]; }\n";
+  CHECK(verdict(kernel + "void scale(float* y, const float* x, int n, int b) { scale<<<n, b>>>(y, x, n); }\n") ==
+        "not-recurrent");
+  CHECK(verdict(kernel + "void run(float* y, const float* x, int n) { scale<<<n, 32>>>(y, x, n); }\n"
+                         "void run(float* y, const float* x) { run(y, x, 64); }\n") == "not-recurrent");
+  CHECK(verdict(kernel + "void run(float* y, float* x, int n) { scale<<<n, 32>>>(y, x, n); run(x, y, n - 1); }\n") ==
+        "per-step");
+}
+
+TEST_CASE("the greatest absolute value is a maximum", "[detect][classes]") {
+  CHECK(verdict(cuda("float m = 0.f; for (int t = 0; t < T; ++t) m = fmaxf(fabsf(m), fabsf(x[t]));\ny[tid] = m;")) ==
+        "not-recurrent");
+}
+
+TEST_CASE("a specialization of a kernel is a kernel", "[detect][classes]") {
+  CHECK(verdict("template <>\n__global__ void k<ns::Half>(float* y, const float* x, int T) {\n"
+                "float h = 0.f; for (int t = 0; t < T; ++t) h = tanhf(h + x[t]); y[0] = h; }\n") == "persistent");
+  CHECK(verdict("template <>\n__global__ void k<int>(float* y) { y[0] = 1.f; }\n") == "not-recurrent");
+}
+
+TEST_CASE("an inner variable that hides a parameter leads to no memory of it", "[detect][classes]") {
+  CHECK(
+      verdict(cuda("__shared__ float k[1024]; float s[64];\n"
+                   "for (int u = 0; u < T; ++u) { const float y = k[u]; s[0] += a[u] * y; }\n"
+                   "for (int j = 0; j < n; ++j) { const float* q = k + 8 * j; s[j] += a[j] * q[1]; y[j] = s[j]; }")) ==
+      "not-recurrent");
+}
+
+TEST_CASE("data divided by the state is no layer", "[detect][classes]") {
+  CHECK(verdict(cuda("float p = a[0]; int c = 0;\n"
+                     "for (int i = 1; i < T; ++i) { float d = a[i] - x[i] * x[i] / p; c += d < 0.f ? 1 : 0; p = d; }\n"
+                     "y[tid] = c;")) == "persistent");
+}
+
+TEST_CASE("a decay by data is one beside another by a counter", "[detect][classes]") {
+  CHECK(
+      verdict(cuda("float h = 0.f; for (int i = 0; i < T; ++i) { float g = a[i]; h *= expf(g); h *= expf(w[0] * min(n, "
+                   "T - i * n)); h += x[i]; }\ny[tid] = h;")) == "persistent");
+  CHECK(
+      verdict(cuda("float h = 0.f; for (int i = 1; i < T; ++i) { h *= (i - 1.f) / i; h += x[i] / i; }\ny[tid] = h;")) ==
+      "not-recurrent");
+}
+
+TEST_CASE("an unknown function sets what has no value before", "[detect][classes]") {
+  const std::string scan =
+      "float carry = 0.f;\nfor (int f = 0; f < T; f += 128) {\nint at = f + tid; float v = x[at]; float sum; float "
+      "all;\n"
+      "Scan(temp).Inclusive(v, sum, all); sum = sum + carry; carry = carry + all;\n";
+  CHECK(verdict(cuda(scan + "y[at] = sum; }")) == "persistent");
+  CHECK(verdict(cuda(scan + "bool last = at % n == n - 1; if (last) y[at] = sum; }")) == "persistent");
+  CHECK(verdict(cuda(scan + "}\ny[tid] = carry;")) == "not-recurrent");
 }
