@@ -150,8 +150,10 @@ struct Summary {
   bool method = false;
   /// The function launches kernels, or is a kernel that the host launches.
   bool launches = false;
-  /// The function writes places that its arguments do not name.
+  /// The function writes places that its arguments do not name, and reads one of these.
   bool side_effects = false;
+  /// The function writes places that its arguments do not name.
+  bool writes_others = false;
 };
 
 /// The side that runs the code: on the host, a tensor and its memory are one value.

@@ -340,7 +340,7 @@ FunctionFlow::Edge FunctionFlow::edge(std::uint32_t index, const Use& use, NameI
 }
 
 /// Whether the function, or a kernel that it launches, writes something that is neither its own nor an argument.
-bool FunctionFlow::has_side_effects() const {
+FunctionFlow::SideEffects FunctionFlow::side_effects() const {
   std::vector<bool> own(count_, false);
   for (const auto parameter : given_) own[parameter] = true;
   const bool python = function_.tokens->syntax == Syntax::Python;
@@ -355,7 +355,15 @@ bool FunctionFlow::has_side_effects() const {
     for (Position p = at + 1; p < node.tokens.end; ++p)
       if (const auto name = names_.find(tokens.list[p].text)) own[*name] = false;
   }
-  return std::any_of(facts_.begin(), facts_.end(), [&](const Fact& fact) { return !own[fact.target]; });
+  SideEffects effects;
+  std::vector<bool> read(count_, false);
+  for (const auto& fact : facts_)
+    for (const auto& use : fact.uses) read[use.name] = read[use.name] || !use.of_target;
+  for (const auto& fact : facts_) {
+    effects.writes = effects.writes || !own[fact.target];
+    effects.reads = effects.reads || (!own[fact.target] && read[fact.target]);
+  }
+  return effects;
 }
 
 std::size_t FunctionFlow::facts_in(std::uint32_t loop) const {

@@ -102,7 +102,12 @@ class FunctionFlow {
   [[nodiscard]] NameId node_of(NameId name, bool memory) const {
     return memory || side_ == Side::Host ? memory_of(name) : name;
   }
-  [[nodiscard]] bool has_side_effects() const;
+  /// What the function does to places that are neither its own nor arguments.
+  struct SideEffects {
+    bool writes = false;
+    bool reads = false;  ///< one that it writes
+  };
+  [[nodiscard]] SideEffects side_effects() const;
   /// The edge from a value that the fact `index` uses to the one that it makes.
   [[nodiscard]] Edge edge(std::uint32_t index, const Use& use, NameId from, NameId to) const;
   void find_places();  // on the device only: the host has whole tensors

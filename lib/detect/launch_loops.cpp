@@ -146,13 +146,15 @@ class LaunchLoopFinder {
     if (into.parameters.empty()) into.parameters = from.parameters;
     into.launches = true;
     into.side_effects = into.side_effects || from.side_effects;
+    into.writes_others = into.writes_others || from.writes_others;
   }
 
   /// How a statement launches kernels.
   struct Site {
-    std::string_view through;  // empty: not at all
-    bool certain = true;       // the flow knows all effects of the launch
-    bool iterates = false;     // it calls a function that repeats its argument in a loop
+    std::string_view through;    // empty: not at all
+    bool certain = true;         // the flow knows all effects of the launch
+    bool writes_others = false;  // what it writes may be read by another launch
+    bool iterates = false;       // it calls a function that repeats its argument in a loop
   };
 
   /// `flow` may be missing where there are no loops.
@@ -162,6 +164,9 @@ class LaunchLoopFinder {
     std::vector<std::uint32_t> open;
     std::vector<std::uint8_t> carries(function.nodes.size(), k_unknown);
     find_lambdas(index);
+    std::vector<std::uint32_t> sites(function.nodes.size() + 1, 0);  // by node: those before it
+    for (std::uint32_t node = 0; node < function.nodes.size(); ++node)
+      sites[node + 1] = sites[node] + (site_of(index, node).through.empty() ? 0U : 1U);
     for (std::uint32_t node = 0; node < function.nodes.size(); ++node) {
       while (!open.empty() && function.nodes[open.back()].last <= node) open.pop_back();
       if (skipped[node]) continue;
@@ -172,15 +177,18 @@ class LaunchLoopFinder {
       if (s_.recursive[index]) loops_.push_back({index, function.line, function.name, true});
       if (site.iterates) loops_.push_back({index, statement.line, site.through, true});
       if (has_comprehension(*function.tokens, statement.tokens))
-        loops_.push_back({index, statement.line, site.through,
-                          !site.certain || has_assignment_expression(*function.tokens, statement.tokens)});
+        loops_.push_back(
+            {index, statement.line, site.through,
+             !site.certain || site.writes_others || has_assignment_expression(*function.tokens, statement.tokens)});
       for (auto loop = open.rbegin(); loop != open.rend() && loop != open.rbegin() + k_max_loops; ++loop) {
         if (carries[*loop] == k_unknown)
           carries[*loop] = flow->carries_launches(*loop) && !flow->iterates_over_members(*loop, changing_members_)
                                ? k_carries
                                : k_independent;
+        const bool several = sites[function.nodes[*loop].last] - sites[*loop] > 1;
+        const bool certain = site.certain && !(site.writes_others && several);
         const bool carried =
-            carries[*loop] == k_carries || (!site.certain && !flow->iterates_over_members(*loop, changing_members_));
+            carries[*loop] == k_carries || (!certain && !flow->iterates_over_members(*loop, changing_members_));
         loops_.push_back({index, function.nodes[*loop].line, site.through, carried});
         if (carried || loops_.size() > k_max_effects) break;
       }
@@ -225,8 +233,10 @@ class LaunchLoopFinder {
       const auto name = call.name == "apply" ? call.first : call.name;
       const bool launches = is_launching_name(name, index);
       if (launches && site.through.empty()) site.through = call.name;
-      if (const auto known = summaries_.find(name); launches && known != summaries_.end() && known->second.side_effects)
-        site.certain = false;
+      if (const auto known = summaries_.find(name); launches && known != summaries_.end()) {
+        site.certain = site.certain && !known->second.side_effects;
+        site.writes_others = site.writes_others || known->second.writes_others;
+      }
       if (!calls_argument_in_loop(call, tokens)) continue;
       for (Position at = call.arguments.begin; at < call.arguments.end; ++at)
         if (tokens.is_name(at) && !tokens.is(at + 1, "(") && is_launching_name(tokens.list[at].text, index))

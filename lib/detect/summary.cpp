@@ -152,7 +152,9 @@ Summary FunctionFlow::summarize() const {
   Summary summary;
   for (const auto& parameter : function_.parameters) summary.parameters.push_back(parameter.name);
   summary.method = !function_.members.empty();
-  summary.side_effects = side_ == Side::Host && has_side_effects();
+  const auto others = side_ == Side::Host ? side_effects() : SideEffects{};
+  summary.side_effects = others.reads;
+  summary.writes_others = others.writes;
   summary.effects = Summarizer(*this).run();
   return summary;
 }

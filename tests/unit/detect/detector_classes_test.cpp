@@ -461,3 +461,18 @@ TEST_CASE("an unknown function sets what has no value before", "[detect][classes
   CHECK(verdict(cuda(scan + "bool last = at % n == n - 1; if (last) y[at] = sum; }")) == "persistent");
   CHECK(verdict(cuda(scan + "}\ny[tid] = carry;")) == "not-recurrent");
 }
+
+TEST_CASE("a function that writes a member, and reads none that it writes, carries nothing", "[detect][classes]") {
+  const auto source = [](const std::string& methods, const std::string& body) {
+    return "__global__ void f(float* y, const float* x, int t) { y[threadIdx.x] = x[threadIdx.x] * t; }\n"
+           "struct Scene { float* a; float* b; float* c;\n" +
+           methods + "};\nvoid run(Scene scene, int T) { for (int t = 0; t < T; ++t) {" + body + "} }\n";
+  };
+  CHECK(verdict(source("void draw(int t) { f<<<1, 32>>>(this->a, this->b, t); }", "scene.draw(t);")) ==
+        "not-recurrent");
+  CHECK(verdict(source("void draw(int t) { f<<<1, 32>>>(this->a, this->b, t); f<<<1, 32>>>(this->b, this->a, t); }",
+                       "scene.draw(t);")) == "per-step");
+  CHECK(verdict(source("void one(int t) { f<<<1, 32>>>(this->a, this->b, t); }\n"
+                       "void two(int t) { f<<<1, 32>>>(this->b, this->a, t); }",
+                       "scene.one(t); scene.two(t);")) == "per-step");
+}
