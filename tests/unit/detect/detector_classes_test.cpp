@@ -476,3 +476,12 @@ TEST_CASE("a function that writes a member, and reads none that it writes, carri
                        "void two(int t) { f<<<1, 32>>>(this->b, this->a, t); }",
                        "scene.one(t); scene.two(t);")) == "per-step");
 }
+
+TEST_CASE("a cast on the left makes no other place", "[detect][classes]") {
+  const auto update = [](const std::string& place) {
+    return cuda("for (int t = 0; t < T; ++t) { reinterpret_cast<float*>(y)[t * n + tid] = tanhf(y[" + place +
+                "]) + x[t]; }");
+  };
+  CHECK(verdict(update("t * n + tid")) == "not-recurrent");
+  CHECK(verdict(update("t * n + tid - n")) == "persistent");
+}
