@@ -32,6 +32,7 @@ std::string shrink_text(const EvaluationOptions& options) {
 
 std::string without_text(const std::vector<PromptPart>& parts) {
   std::vector<std::string> words;
+  words.reserve(parts.size());
   for (const auto part : parts) words.emplace_back(to_string(part));
   return to_text(words);
 }
