@@ -129,7 +129,8 @@ class LaunchedWorkers final : public Benchmarker {
   void keep_running(LaunchedWorker& worker, const std::stop_token& stop) {
     while (!stop.stop_requested()) {
       const auto how = run_once(worker, stop);
-      // Of a worker on this machine, the requests are free at once. Of others, their leases decide.
+      // If the worker ran on this machine, its end is certain, and its requests are given back now. Elsewhere it may go
+      // on without the command that started it, so the leases of its requests decide.
       [[maybe_unused]] const auto released = release_ended_workers(exchange_);
       if (stop.stop_requested()) return;
       const int failures = ++worker.failures;

@@ -16,14 +16,11 @@ namespace kernelgen {
 inline namespace v0 {
 
 /// The exchange in which requests and results are files.
-[[nodiscard]] inline FileExchangeOptions spool_exchange(std::filesystem::path directory,
-                                                        std::chrono::milliseconds poll = std::chrono::milliseconds{
-                                                            200}) {
+[[nodiscard]] inline FileExchangeOptions spool_exchange(std::filesystem::path directory) {
   return {.directory = std::move(directory),
           .request_suffix = ".request.json",
           .reply_suffix = ".result.json",
-          .max_bytes = k_max_frame_body_bytes,
-          .poll = poll};
+          .max_bytes = k_max_frame_body_bytes};
 }
 
 /// Checks whether this machine can judge. A worker that cannot must not answer all requests with its error.

@@ -111,8 +111,9 @@ class SpoolBenchmarker final : public Benchmarker {
 
 Result<std::unique_ptr<Benchmarker>> make_spool_benchmarker(SpoolBenchmarkerOptions options) {
   if (options.directory.empty()) return Error{ErrorCode::InvalidArgument, "a spool needs a directory"};
-  KERNELGEN_TRY(auto exchange,
-                FileExchange::open(spool_exchange(options.directory, options.poll)).context("opening the spool"));
+  auto exchange_options = spool_exchange(options.directory);
+  exchange_options.poll = options.poll;
+  KERNELGEN_TRY(auto exchange, FileExchange::open(std::move(exchange_options)).context("opening the spool"));
   return std::unique_ptr<Benchmarker>(std::make_unique<SpoolBenchmarker>(std::move(options), std::move(exchange)));
 }
 

@@ -87,7 +87,7 @@ Result<std::vector<std::pair<std::string, milliseconds>>> list_files(const Share
 }  // namespace
 
 SpoolHeartbeat::SpoolHeartbeat(const std::filesystem::path& directory, int jobs)
-    : path_(directory / (make_holder_name() + std::string(k_suffix))), jobs_(jobs) {
+    : path_(directory / (make_holder_name() + std::string(k_suffix))), jobs_(jobs), process_(process_identity()) {
   renew();
 }
 
@@ -127,7 +127,7 @@ void SpoolHeartbeat::write() {
   const auto text = to_pretty_json(boost::json::object{{"schema", 1},
                                                        {"host", host_name()},
                                                        {"pid", ::getpid()},
-                                                       {"process", process_identity()},
+                                                       {"process", process_},
                                                        {"kernelgen_version", version()},
                                                        {"jobs", jobs_},
                                                        {"serving_ms", milliseconds_since(began_)},

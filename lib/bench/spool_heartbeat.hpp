@@ -48,6 +48,7 @@ class SpoolHeartbeat {
 
   const std::filesystem::path path_;
   const int jobs_;
+  const std::string process_;
   const std::chrono::steady_clock::time_point began_ = std::chrono::steady_clock::now();
   std::mutex mutex_;
   std::set<std::string> holders_;

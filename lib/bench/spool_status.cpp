@@ -44,11 +44,12 @@ Result<SpoolStatus> inspect_spool(const std::filesystem::path& directory, millis
                      .abandoned = to_status(content.expired),
                      .answered = content.answered,
                      .leftovers = content.leftovers};
-  for (const auto& [name, worker, judged, process, holders] : heartbeats) {
-    const bool is_dead = worker.silent > lease || has_certainly_ended(process);
-    (is_dead ? status.dead_workers : status.workers).push_back(worker);
+  for (const auto& report : heartbeats) {
+    const bool is_dead = report.worker.silent > lease || has_certainly_ended(report.process);
+    (is_dead ? status.dead_workers : status.workers).push_back(report.worker);
     for (auto& request : status.judged)
-      if (const auto found = judged.find(request.holder); found != judged.end()) request.age = found->second;
+      if (const auto found = report.judged.find(request.holder); found != report.judged.end())
+        request.age = found->second;
   }
   return status;
 }

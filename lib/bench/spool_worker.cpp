@@ -140,18 +140,18 @@ class SpoolServer {
   }
 
  private:
-  /// Writes the heartbeat of this worker, and removes leftovers of dead ones.
+  /// Renews the heartbeat of this worker, and removes leftovers of dead ones.
   void beat(const std::stop_token& done) {
     constexpr auto k_between_cleanings = std::chrono::hours{1};
-    auto next_cleaning = std::chrono::steady_clock::now();
-    do {
+    auto next_cleaning = steady_clock::now() + k_between_cleanings;
+    clean();
+    while (sleep_for(options_.lease / 4, done)) {
       heartbeat_.renew();
       [[maybe_unused]] const auto released = release_ended_workers(exchange_);
-      if (std::chrono::steady_clock::now() >= next_cleaning) {
-        clean();
-        next_cleaning += k_between_cleanings;
-      }
-    } while (sleep_for(options_.lease / 4, done));
+      if (steady_clock::now() < next_cleaning) continue;
+      clean();
+      next_cleaning += k_between_cleanings;
+    }
   }
 
   /// Removes leftovers. Errors are ignored, because leftovers do no harm.
@@ -284,7 +284,8 @@ Result<void> serve_spool(Benchmarker& benchmarker, const SpoolWorkerOptions& opt
     return Error{ErrorCode::InvalidArgument, "a worker takes at least one request at a time"};
   if (!options.client.empty() && !is_exchange_id(options.client))
     return Error{ErrorCode::InvalidArgument, "a client's name has letters, digits, '.', '_' and '-' only"};
-  auto exchange_options = spool_exchange(options.directory, options.poll);
+  auto exchange_options = spool_exchange(options.directory);
+  exchange_options.poll = options.poll;
   exchange_options.lease = options.lease;
   KERNELGEN_TRY(const auto exchange, FileExchange::open(std::move(exchange_options)).context("opening the spool"));
   return SpoolServer(benchmarker, exchange, options, check).run(stop);

@@ -18,7 +18,8 @@ class CParser {
   std::vector<Function> run() && {
     for (Position at = 0, start = 0; at < tokens_.size();) {
       if (tokens_.is(at, "template") && tokens_.is(at + 1, "<")) {
-        at = after_header(at, tokens_.size());
+        // A declaration begins behind it: its parameters may have defaults.
+        start = at = std::max(tokens_.after_template(at + 1, tokens_.size()), at + 1);
       } else if (tokens_.is(at, ";") || tokens_.is(at, "}")) {
         start = ++at;
       } else if (tokens_.is(at, "{")) {
@@ -39,7 +40,7 @@ class CParser {
     bool initializes = false;
     Position name = k_nowhere;
     Position group = k_nowhere;
-    for (Position at = declaration.begin; at < open; at = after_header(at, open)) {
+    for (Position at = declaration.begin; at < open; at = tokens_.after_group(at, open)) {
       if (tokens_.is(at, "=") && group == k_nowhere) initializes = true;
       if (const Position open_group = after_specialized_name(at, open); group == k_nowhere && open_group != at) {
         name = at;
@@ -65,12 +66,6 @@ class CParser {
     if (at == 0 || !tokens_.is_name(at) || !tokens_.is_name(at - 1) || !tokens_.is(at + 1, "<")) return at;
     const Position after = tokens_.after_template(at + 1, end);
     return after > at + 1 && after < end && tokens_.is(after, "(") ? after : at;
-  }
-
-  /// The position after a template's parameters, which may have defaults, or after the group at `at`.
-  [[nodiscard]] Position after_header(Position at, Position end) const {
-    const bool is_header = tokens_.is(at, "template") && tokens_.is(at + 1, "<");
-    return is_header ? std::max(tokens_.after_template(at + 1, end), at + 1) : tokens_.after_group(at, end);
   }
 
   /// A class that is being read.

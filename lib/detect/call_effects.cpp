@@ -69,14 +69,12 @@ void CallEffects::multiply_matrices(const std::vector<Range>& arguments) {
 /// f(a, &b): an unknown function computes b from all of its arguments, and f(a, b) does where b has no value yet.
 void CallEffects::write_through_addresses(const std::vector<Range>& arguments) {
   if (arguments.size() > k_max_arguments) return;
-  for (const auto argument : arguments) {
-    if (is_output(argument)) {
-      std::vector<Range> inputs;
-      for (const auto other : arguments)
-        if (!is_output(other)) inputs.push_back(other);
-      outputs(arguments, inputs);
-      break;
-    }
+  std::vector<Range> unset, inputs;
+  for (const auto argument : arguments) (is_output(argument) ? unset : inputs).push_back(argument);
+  for (const auto argument : unset) {
+    if (!is_output(argument)) continue;  // given twice
+    auto& fact = writer_.add(writer_.id(argument.begin));
+    for (const auto input : inputs) writer_.expressions().read(input, {.kind = DependenceKind::Arbitrary}, fact.uses);
   }
   for (const auto argument : arguments) {
     if (!tokens_.is(argument.begin, "&")) continue;
@@ -90,15 +88,6 @@ void CallEffects::write_through_addresses(const std::vector<Range>& arguments) {
 bool CallEffects::is_output(Range argument) const {
   return argument.end == argument.begin + 1 && tokens_.is_name(argument.begin) &&
          writer_.is_unset(writer_.id(argument.begin));
-}
-
-/// Computes the arguments that have no value yet from `inputs`.
-void CallEffects::outputs(const std::vector<Range>& arguments, const std::vector<Range>& inputs) {
-  for (const auto argument : arguments) {
-    if (!is_output(argument)) continue;
-    auto& fact = writer_.add(writer_.id(argument.begin));
-    for (const auto input : inputs) writer_.expressions().read(input, {.kind = DependenceKind::Arbitrary}, fact.uses);
-  }
 }
 
 /// Launches by functions of the runtime, and copies.

@@ -28,7 +28,6 @@ class CallEffects {
   void multiply_matrices(const std::vector<Range>& arguments);
   void write_through_addresses(const std::vector<Range>& arguments);
   [[nodiscard]] bool is_output(Range argument) const;
-  void outputs(const std::vector<Range>& arguments, const std::vector<Range>& inputs);
   void accumulate(const std::vector<Range>& arguments, bool reads);
   void apply(const Summary& summary, const std::vector<Range>& given);
 

@@ -24,8 +24,7 @@ constexpr std::string_view k_after_loss =
     "are among the earlier attempts. Take another way within this focus.";
 constexpr std::string_view k_after_no_change =
     "The last answer to this focus was the kernel above, unchanged. Look once more: name what limits this kernel "
-    "within "
-    "this focus, and change that. Return it unchanged only if nothing is left.";
+    "within this focus, and change that. Return it unchanged only if nothing is left.";
 
 class HybridPolicy final : public Policy {
  public:

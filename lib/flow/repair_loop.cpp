@@ -36,7 +36,7 @@ ActionResult evaluate_start(const RepairRequest& request, const FlowRequest& flo
   start.action = start_action();
   start.status = ActionStatus::Evaluated;
   start.candidate = request.candidate;
-  start.recurrence = backends.detector.inspect(request.candidate.source, request.candidate.target).verdict;
+  start.recurrence = recurrence_of(request.candidate, flow, backends.detector);
   start.record = request.record;
   if (start.record) return start;
   FairSharedMutex device_lock;

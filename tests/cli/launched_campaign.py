@@ -92,6 +92,15 @@ class LaunchedCampaign(unittest.TestCase):
     def claims(self):
         return list(self.spool.glob("*.claim.*")) if self.spool.exists() else []
 
+    def interrupt(self, running):
+        """Interrupts a batch that judges; nothing is left of it."""
+        self.wait_until(self.claims, "a claim")
+        running.send_signal(signal.SIGINT)
+        out, err = running.communicate(timeout=60)
+        self.assertEqual(running.returncode, 130, out + err)
+        self.check_ended()
+        self.assertEqual(self.claims(), [])
+
     def check_ended(self):
         self.wait_until(lambda: not self.workers(), "the workers end", 20)
         self.assertEqual(list(self.spool.glob("*.client.json")) + self.heartbeats(), [])

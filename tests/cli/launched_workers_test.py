@@ -60,12 +60,7 @@ class LaunchedWorkers(LaunchedCampaign):
 
     def test_an_interrupted_batch_ends_its_workers_and_goes_on_later(self):
         running = self.start("--worker", "env -u NOTHING", "--worker", SHIELD)
-        self.wait_until(self.claims, "a claim")
-        running.send_signal(signal.SIGINT)
-        out, err = running.communicate(timeout=60)
-        self.assertEqual(running.returncode, 130, out + err)
-        self.check_ended()
-        self.assertEqual(self.claims(), [])
+        self.interrupt(running)
         self.assertEqual(self.batch("--worker", "env -u NOTHING").returncode, 2)
 
     def test_a_batch_that_is_killed_leaves_no_worker(self):

@@ -134,20 +134,14 @@ class Ssh(LaunchedCampaign):
     def test_a_worker_on_the_node_that_is_killed_is_started_again(self):
         running = self.start("--worker", f"{self.ssh} node1")
         self.wait_until(self.claims, "a claim")
-        for pid in self.workers():
-            os.kill(pid, signal.SIGKILL)
+        self.end_workers()
         out, err = running.communicate(timeout=300)
         self.check_done(subprocess.CompletedProcess([], running.returncode, out, err))
         self.check_ended()
 
     def test_an_interrupted_batch_leaves_nothing_on_the_node(self):
         running = self.start("--worker", f"{self.ssh} node1")
-        self.wait_until(self.claims, "a claim")
-        running.send_signal(signal.SIGINT)
-        out, err = running.communicate(timeout=60)
-        self.assertEqual(running.returncode, 130, out + err)
-        self.check_ended()
-        self.assertEqual(self.claims(), [])
+        self.interrupt(running)
 
     def test_a_node_that_cannot_be_reached(self):
         done = self.batch("--worker", f"{self.ssh} gone")

@@ -158,7 +158,7 @@ function comparisonSection(comparison, isOneOfSeveral) {
 
 function showComparison(data) {
   return element(
-      "div", null, setTable(data.sets), 
+      "div", null, setTable(data.sets),
       data.comparisons.map((comparison) => comparisonSection(comparison, data.comparisons.length > 1)),
       element(
           "p", {class: "quiet"},
