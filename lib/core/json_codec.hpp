@@ -94,7 +94,7 @@ BOOST_DESCRIBE_STRUCT(Profile, (),
                       (schema, source, device, metric_set, call_ns, span_ns, kernels, unavailable, no_counters))
 BOOST_DESCRIBE_STRUCT(ActionResult, (),
                       (action, number, status, message, candidate, record, analysis, critique, recurrence, headroom,
-                       profile))
+                       profile, change))
 
 namespace json_codec {
 

@@ -74,6 +74,10 @@ void fill_in(GpuFacts& gpu, const GpuCatalog& catalog) {
     gpu.fp32_per_second = model->facts.fp32_per_second;
     gpu.tf32_per_second = model->facts.tf32_per_second;
     gpu.fp16_per_second = model->facts.fp16_per_second;
+    gpu.cluster_blocks = model->facts.cluster_blocks;
+    gpu.cluster_blocks_optin = model->facts.cluster_blocks_optin;
+    gpu.cluster_barrier_ns = model->facts.cluster_barrier_ns;
+    gpu.grid_barrier_ns = model->facts.grid_barrier_ns;
   } else if (gpu.memory_clock_khz > 0 && gpu.memory_bus_bits > 0) {
     // Data is transferred at both edges of the clock.
     gpu.memory_bytes_per_second = 2.0 * gpu.memory_clock_khz * 1e3 * gpu.memory_bus_bits / 8;

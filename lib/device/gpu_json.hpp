@@ -19,7 +19,8 @@ BOOST_DESCRIBE_STRUCT(GpuFacts, (),
                        clock_khz, memory_clock_khz, memory_bus_bits, shared_bytes_per_block,
                        shared_bytes_per_block_optin, shared_bytes_per_multiprocessor, l2_bytes, memory_cache_bytes,
                        memory_bytes, cooperative_launch, integrated, memory_bytes_per_second, measured_bytes_per_second,
-                       fp32_per_second, tf32_per_second, fp16_per_second))
+                       fp32_per_second, tf32_per_second, fp16_per_second, cluster_blocks, cluster_blocks_optin,
+                       cluster_barrier_ns, grid_barrier_ns))
 BOOST_DESCRIBE_STRUCT(GpuUse, (), (busy_percent, memory_used_bytes, memory_total_bytes, multiprocessor_mhz, memory_mhz))
 BOOST_DESCRIBE_STRUCT(GpuModel, (), (facts, aliases, source))
 

@@ -105,11 +105,33 @@ void check_requirement(Analysis& analysis, const TaskDescription& task) {
                           " as the analysis says: so its " + name_of(recurrence) + " behaved when it was run";
 }
 
-Attempt attempt_of(const ActionResult& result) {
+Attempt attempt_of(const ActionResult& result, const History& history) {
+  const auto base = history.find(result.action.base);
   return {.action_id = result.action.id,
           .source = result.candidate ? result.candidate->source : "",
           .record = result.record,
-          .message = result.message};
+          .message = result.message,
+          .change = result.change,
+          .base = result.action.base,
+          .base_score = base == history.end() ? std::nullopt : base->second.score()};
+}
+
+/// The median of the reference's samples as replayed graphs; nothing without any.
+std::optional<double> graph_time_of(const TimingReport& timing) {
+  auto samples = timing.reference_graph_ns;
+  if (samples.empty()) return std::nullopt;
+  const auto middle = samples.begin() + static_cast<std::ptrdiff_t>(samples.size() / 2);
+  std::nth_element(samples.begin(), middle, samples.end());
+  return static_cast<double>(*middle);
+}
+
+/// The reference's times beside the first candidate of the run that was timed.
+std::optional<ReferenceTime> reference_time_of(const History& history) {
+  const ActionResult* first = nullptr;
+  for (const auto& [id, result] : history)
+    if (result.score() && (first == nullptr || result.number < first->number)) first = &result;
+  if (first == nullptr || !(first->record->timing->reference_median_ns > 0)) return std::nullopt;
+  return ReferenceTime{first->record->timing->reference_median_ns, graph_time_of(*first->record->timing)};
 }
 
 }  // namespace
@@ -188,12 +210,13 @@ PromptRequest prompt_request(const FlowRequest& request, const TaskDescribed& ta
   prompt.without = request.without;
   const auto lineage = lineage_of(history, action);
   prompt.language = language_of(lineage, action, request.target);
+  prompt.reference_time = reference_time_of(history);
   for (const auto* result : lineage) {
     if (result->action.id == action.base) {
-      prompt.base = attempt_of(*result);
+      prompt.base = attempt_of(*result, history);
       add_measurements(prompt, *result, task, action);
     } else if (result->status != ActionStatus::Analyzed) {
-      prompt.history.push_back(attempt_of(*result));
+      prompt.history.push_back(attempt_of(*result, history));
     }
   }
   if (const auto advice = history.find(action.analysis); advice != history.end()) {
@@ -252,6 +275,7 @@ ActionResult read_reply(const OpenAction& open, int number, const FlowRequest& r
   }
   const auto language = language_of(lineage_of(history, open.action), open.action, target);
   result.candidate = make_candidate(target, language, *std::move(extracted.code));
+  result.change = std::move(extracted.change);
   result.recurrence = recurrence_of(*result.candidate, request, detector);
   result.status = ActionStatus::NotJudged;
   if (const auto* first = find_verdict(history, result.candidate->id)) share_verdict(result, *first);

@@ -45,6 +45,22 @@ std::string describe_memory(const GpuFacts& facts) {
   return text;
 }
 
+/// What a cluster may have, and how many of them fit.
+std::string describe_clusters(const GpuFacts& facts) {
+  auto text = fmt::format("up to {} blocks", facts.cluster_blocks);
+  if (facts.cluster_blocks_optin > facts.cluster_blocks)
+    text += fmt::format(", {} where the kernel asks for it (cudaFuncAttributeNonPortableClusterSizeAllowed)",
+                        facts.cluster_blocks_optin);
+  return text + "; cudaOccupancyMaxActiveClusters tells how many run at once";
+}
+
+std::string describe_barriers(const GpuFacts& facts) {
+  std::vector<std::string> parts;
+  if (facts.cluster_barrier_ns) parts.push_back(fmt::format("{:.0f} ns within a cluster", *facts.cluster_barrier_ns));
+  if (facts.grid_barrier_ns) parts.push_back(fmt::format("{:.0f} ns or more across the grid", *facts.grid_barrier_ns));
+  return fmt::format("{}", fmt::join(parts, ", "));
+}
+
 }  // namespace
 
 std::vector<DeviceFact> device_facts(const CpuFacts& facts) {
@@ -73,6 +89,8 @@ std::vector<DeviceFact> device_facts(const GpuFacts& facts) {
       fmt::format("{} per block, {} per {}", facts.registers_per_block, facts.registers_per_multiprocessor,
                   words.multiprocessor));
   add(words.shared_memory, facts.shared_bytes_per_block > 0, describe_shared(facts, words));
+  add("clusters", facts.cluster_blocks > 0, describe_clusters(facts));
+  add("barriers, measured", facts.cluster_barrier_ns || facts.grid_barrier_ns, describe_barriers(facts));
   add("L2 cache", facts.l2_bytes > 0, format_bytes(facts.l2_bytes));
   add("cache before memory", facts.memory_cache_bytes > 0, format_bytes(facts.memory_cache_bytes));
   add("memory", facts.memory_bytes > 0, describe_memory(facts));

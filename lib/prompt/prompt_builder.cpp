@@ -9,6 +9,7 @@
 #include <kernelgen/prompt/prompt_set.hpp>
 
 #include "prompt/prompt_data.hpp"
+#include "prompt/recurrence_plan.hpp"
 #include "prompt/templates.hpp"
 #include "prompt/verdict_data.hpp"
 #include "support/sha256.hpp"
@@ -178,9 +179,24 @@ class MustachePromptBuilder final : public PromptBuilder {
     templates_.set_alias(data, "target_example",
                          "examples/" + (language_of(request) == Language::C ? std::string("c") : target));
     templates_.set_alias(data, "variant_advice", variant);
+    set_splits(data, request, options.measured);
     const auto* hint = data.get(k_error_hint);
     templates_.set_alias(data, "error_hint", hint == nullptr ? "" : "hints/" + hint->string_value());
     return templates_.render(template_name(request.kind), data, verbatim);
+  }
+
+  /// The texts that seeds of a recurrence show in the order that its sizes suggest. Blank data knows no GPU.
+  void set_splits(TemplateData& data, const PromptRequest& request, Measured measured) const {
+    const bool shown = measured == Measured::Shown;
+    const auto order =
+        order_splits(recurrence_sizes(request.description), chip_sizes(shown ? request.gpu : std::optional<GpuFacts>()),
+                     request.target, shown && request.on_gpu);
+    const std::string folder =
+        request.target == Target::Triton ? "strategies/recurrence/triton_" : "strategies/recurrence/";
+    constexpr auto k_places = std::to_array<const char*>({"first_split", "second_split", "third_split"});
+    for (std::size_t i = 0; i < k_places.size(); ++i)
+      templates_.set_alias(data, k_places[i], i < order.size() ? folder + std::string(to_string(order[i])) : "");
+    data.set("has_third_split", order.size() >= k_places.size());
   }
 
   TemplateSet templates_;

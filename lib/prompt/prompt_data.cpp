@@ -11,6 +11,7 @@
 #include <kernelgen/prompt/reply_reader.hpp>
 
 #include "prompt/knowledge_topics.hpp"
+#include "prompt/step_data.hpp"
 #include "prompt/verdict_data.hpp"
 #include "support/text.hpp"
 
@@ -267,10 +268,6 @@ void set_place(TemplateData& data, const PromptRequest& request, Measured measur
                          (request.on_gpu && device == TargetDevice::Any && measured == Measured::Shown));
 }
 
-bool is_dropped(const DataOptions& options, PromptPart part) {
-  return std::find(options.dropped.begin(), options.dropped.end(), part) != options.dropped.end();
-}
-
 void set_device(TemplateData& data, const PromptRequest& request, const DataOptions& options) {
   const bool blank = options.measured == Measured::Blank;
   data.set("threads", blank ? "" : std::to_string(request.threads));
@@ -298,14 +295,23 @@ void set_knowledge(TemplateData& data, const PromptRequest& request, const DataO
   data.set("has_knowledge", !topics.empty());
 }
 
+TemplateData history_row(const Attempt& attempt, Measured measured, bool is_base) {
+  // A reply's own words are not part of the fingerprint: equal candidates may come with other ones.
+  const auto change = measured == Measured::Blank ? "" : quoted_line(attempt.change, k_max_change);
+  TemplateData row;
+  row.set("attempt_id", sanitize_line(attempt.action_id, k_max_shown_line));
+  row.set("attempt_result", describe_attempt(attempt, measured));
+  row.set("has_attempt_change", !change.empty());
+  row.set("attempt_change", change);
+  row.set("is_base", is_base);
+  return row;
+}
+
 void set_history(TemplateData& data, const PromptRequest& request, const DataOptions& options) {
   List rows;
-  for (const auto& attempt : request.history) {
-    TemplateData row;
-    row.set("attempt_id", sanitize_line(attempt.action_id, k_max_shown_line));
-    row.set("attempt_result", describe_attempt(attempt, options.measured));
-    rows.push_back(std::move(row));
-  }
+  for (const auto& attempt : request.history) rows.push_back(history_row(attempt, options.measured, false));
+  const bool tells = request.base && !request.base->change.empty() && options.measured == Measured::Shown;
+  if (tells) rows.push_back(history_row(*request.base, options.measured, true));
   data.set("has_history", !rows.empty() && !is_dropped(options, PromptPart::EarlierAttempts));
   data.set("history", rows);
 }
@@ -379,6 +385,10 @@ std::string format_time(double nanoseconds) {
   return fmt::format("{:.3f} ms", nanoseconds / 1e6);
 }
 
+bool is_dropped(const DataOptions& options, PromptPart part) {
+  return std::find(options.dropped.begin(), options.dropped.end(), part) != options.dropped.end();
+}
+
 std::string_view to_string(PromptPart part) {
   switch (part) {
     case PromptPart::Examples:
@@ -409,6 +419,7 @@ PromptRequest without_feedback(PromptRequest request) {
     request.base->record.reset();
     request.base->message = "it is not correct; no more is told";
   }
+  if (request.base) request.base->change.clear();
   request.history.clear();
   request.profile.reset();
   request.findings.clear();
@@ -442,8 +453,7 @@ TemplateData make_prompt_data(const PromptRequest& request, const DataOptions& o
   set_device(data, request, options);
   set_history(data, request, options);
   set_knowledge(data, request, options);
-  data.set("has_examples", !is_dropped(options, PromptPart::Examples));
-  data.set("has_recurrence_advice", request.description.is_recurrent() && !is_dropped(options, PromptPart::Recurrence));
+  set_step(data, request, options);
   data.set("variant", sanitize_line(request.variant, k_max_shown_line));
   data.set("has_variant", !request.variant.empty());
   data.set("has_instructions", !trim(request.instructions).empty());

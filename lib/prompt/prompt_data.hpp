@@ -36,6 +36,9 @@ struct DataOptions {
 [[nodiscard]] TemplateData make_prompt_data(const PromptRequest& request, const DataOptions& options,
                                             VerbatimTexts& verbatim);
 
+/// Whether a part is left out.
+[[nodiscard]] bool is_dropped(const DataOptions& options, PromptPart part);
+
 /// Formats a time: "812 ns", "12.5 us", "1.310 ms".
 [[nodiscard]] std::string format_time(double nanoseconds);
 

@@ -104,6 +104,7 @@ void set_prompt_gpu(PromptRequest& request, const std::optional<GpuFacts>& gpu) 
   request.on_gpu = gpu.has_value();
   request.gpu_vendor = gpu ? gpu->vendor : "";
   request.gpu_architecture = gpu ? gpu->architecture : "";
+  request.gpu = gpu;
 }
 
 }  // namespace v0

@@ -173,7 +173,35 @@ std::string describe_absence(const Reply& reply, const Stripped& stripped, Targe
   return "the reply holds no code block; it begins: " + sanitize_line(first_line(start), 120);
 }
 
-ExtractedCode nothing(std::string problem) { return {std::nullopt, std::move(problem)}; }
+ExtractedCode nothing(std::string problem) { return {std::nullopt, std::move(problem), {}}; }
+
+/// What stands behind "Change:" at the start of a line, whatever marks surround the word; nothing for other lines.
+std::optional<std::string_view> after_change(std::string_view line) {
+  constexpr std::string_view k_marks = "*_#>- \t`";
+  constexpr std::string_view k_word = "change";
+  const auto skip = [&] { line.remove_prefix(std::min(line.find_first_not_of(k_marks), line.size())); };
+  skip();
+  if (lower(line.substr(0, k_word.size())) != k_word) return std::nullopt;
+  line.remove_prefix(k_word.size());
+  skip();
+  if (line.empty() || line.front() != ':') return std::nullopt;
+  line.remove_prefix(1);
+  skip();
+  return line;
+}
+
+/// The first line "Change: ..." before any fence, without backticks, which could begin or end code in a prompt.
+std::string find_change(std::string_view text) {
+  const auto explanation = text.substr(0, find_fences(text).first);
+  for (const auto line : split_lines(explanation)) {
+    const auto found = after_change(line);
+    if (!found) continue;
+    std::string change(found->substr(0, 4 * k_max_change));
+    std::erase(change, '`');
+    return std::string(trim(sanitize_line(trim(change), k_max_change)));
+  }
+  return {};
+}
 
 /// From the first to the last line that is not blank, with a line end.
 std::string without_blank_ends(std::string_view code) {
@@ -201,7 +229,7 @@ ExtractedCode extract_code(const Reply& reply, Target target) {
   if (found->code.size() > k_max_code_bytes)
     return nothing(fmt::format("the code is longer than {} MiB", k_max_code_bytes >> 20));
   if (found->code.find('\0') != std::string::npos) return nothing("the code holds a NUL character");
-  return {without_blank_ends(found->code), ""};
+  return {without_blank_ends(found->code), "", find_change(stripped.text)};
 }
 
 }  // namespace v0

@@ -29,7 +29,8 @@ constexpr char k_mark_end = '\x02';
 constexpr char k_blank_line = '\x03';
 
 /// Names of partials that depend on the request.
-constexpr std::string_view k_aliases[] = {"target_rules", "target_example", "variant_advice", "error_hint"};
+constexpr std::string_view k_aliases[] = {"target_rules", "target_example", "variant_advice", "error_hint",
+                                          "first_split",  "second_split",   "third_split"};
 
 std::size_t line_of(std::string_view text, std::size_t position) {
   const auto before = text.substr(0, std::min(position, text.size()));

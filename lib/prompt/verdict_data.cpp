@@ -30,14 +30,6 @@ std::string measured_text(Measured measured, std::string text) {
   return measured == Measured::Blank ? "" : std::move(text);
 }
 
-/// A line of a tool's or a candidate's text. Marks of fences in it would begin or end a block of the prompt.
-std::string quoted_line(std::string_view text, std::size_t max_bytes) {
-  auto line = sanitize_line(text, max_bytes);
-  for (const std::string_view mark : {"```", "~~~"})
-    for (auto at = line.find(mark); at != line.npos; at = line.find(mark, at)) line.replace(at, mark.size(), "'''");
-  return line;
-}
-
 /// Sets lines of a tool's or a candidate's text, and a fence that they do not contain.
 void set_lines(TemplateData& data, const std::string& name, std::string_view text, VerbatimTexts& verbatim) {
   constexpr std::size_t k_shortest_fence = 4;
@@ -246,6 +238,13 @@ void set_error(TemplateData& data, const EvaluationRecord& record, std::string_v
 
 }  // namespace
 
+std::string quoted_line(std::string_view text, std::size_t max_bytes) {
+  auto line = sanitize_line(text, max_bytes);
+  for (const std::string_view mark : {"```", "~~~"})
+    for (auto at = line.find(mark); at != line.npos; at = line.find(mark, at)) line.replace(at, mark.size(), "'''");
+  return line;
+}
+
 std::string describe_attempt(const Attempt& attempt, Measured measured) {
   const bool blank = measured == Measured::Blank;
   if (!attempt.record) return "no verdict" + (blank ? "" : ": " + quoted_line(attempt.message, k_max_history_message));
@@ -258,7 +257,12 @@ std::string describe_attempt(const Attempt& attempt, Measured measured) {
     return outcome.to_class() + name + ": " + quoted_line(outcome.message, k_max_history_message);
   }
   const auto score = score_of(*attempt.record);
-  return "correct" + (blank || !score ? "" : fmt::format(", {:.3g} times as fast as the reference", *score));
+  if (blank || !score) return "correct";
+  auto text = fmt::format("correct, {:.3g} times as fast as the reference", *score);
+  if (attempt.base_score && *attempt.base_score > 0)
+    text += fmt::format(", {:.3g} times as fast as `{}`, from which it started", *score / *attempt.base_score,
+                        sanitize_line(attempt.base, k_max_history_message));
+  return text;
 }
 
 void set_verdict(TemplateData& data, const Attempt& attempt, Measured measured, VerbatimTexts& verbatim) {

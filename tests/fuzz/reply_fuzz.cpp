@@ -20,6 +20,8 @@ std::string longer_fence(const std::string& code) {
 void check_code(const ExtractedCode& extracted, Target target) {
   if (extracted.code.has_value() == !extracted.problem.empty()) std::abort();
   if (extracted.problem.find('\n') != std::string::npos) std::abort();
+  if (extracted.change.size() > k_max_change || extracted.change.find_first_of("\n`") != std::string::npos)
+    std::abort();
   if (!extracted.code) return;
   // A tag that closes a thought ends one wherever it stands on a line of its own, in garbage too.
   if (extracted.code->find("</think") != std::string::npos) return;

@@ -95,6 +95,8 @@ struct ActionResult {
   std::optional<Headroom> headroom;
   /// Profile of the kernel, once a policy asked for it; see Decision::profiles.
   std::optional<Profile> profile;
+  /// What the reply says that its code changed, in one line. Empty: nothing, or an earlier version recorded the result.
+  std::string change{};
 
   /// True if the status is Evaluated or Duplicate and the outcome is Correct.
   [[nodiscard]] bool correct() const;

@@ -12,7 +12,7 @@ inline namespace KERNELGEN_API v0 {
 
 /// A kernel's time against a lower bound for every kernel of its task; made by find_headroom().
 struct Headroom {
-  /// The resource that the lower bound follows from: "memory", "operations", "launch".
+  /// The resource that the lower bound follows from: "memory", "operations", "chain", "launch".
   std::string bound;
   double floor_ns = 0;
   /// Time of the kernel.

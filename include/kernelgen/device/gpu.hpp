@@ -70,6 +70,13 @@ struct GpuFacts {
   std::optional<double> fp32_per_second{};
   std::optional<double> tf32_per_second{};
   std::optional<double> fp16_per_second{};
+  /// Most blocks of a cluster on every device of the architecture, and where a kernel asks for more; 0: there are no
+  /// clusters, or it is unknown.
+  int cluster_blocks = 0;
+  int cluster_blocks_optin = 0;
+  /// The cheapest barriers that were measured: of a cluster, and of all blocks of a grid. Unset: not measured.
+  std::optional<double> cluster_barrier_ns{};
+  std::optional<double> grid_barrier_ns{};
   /// How judge and runners share its memory: "virtual_memory" or "ipc_handle"; see find_memory_sharing(). Empty: it was
   /// not tried.
   std::string memory_sharing{};

@@ -26,9 +26,10 @@ struct HeadroomRequest {
 };
 
 /// The largest of the floors that are known (docs/flow.md): bytes that must be moved over the measured bandwidth,
-/// operations that cannot be saved over the peak, one launch. Each is rather too low than too high. The bytes are those
-/// of the record (TimingReport::memory_floor); without them those of TaskFacts::least_read_bytes. Nothing for a
-/// kernel without a time, and where neither the bytes nor the bandwidth are known. Pure.
+/// operations that cannot be saved over the peak, for recurrent layers the chain of their steps with the cheapest
+/// exchange between them, one launch. Each is rather too low than too high. The bytes are those of the record
+/// (TimingReport::memory_floor); without them those of TaskFacts::least_read_bytes. Nothing for a kernel without a
+/// time, and where neither the chain nor the bytes with their bandwidth are known. Pure.
 [[nodiscard]] std::optional<Headroom> find_headroom(const HeadroomRequest& request);
 
 }  // namespace v0

@@ -20,6 +20,7 @@
 #include <kernelgen/core/record.hpp>
 #include <kernelgen/core/result.hpp>
 #include <kernelgen/core/task.hpp>
+#include <kernelgen/device/gpu.hpp>
 
 namespace kernelgen {
 inline namespace KERNELGEN_API v0 {
@@ -50,6 +51,18 @@ struct Attempt {
   std::optional<EvaluationRecord> record;
   /// The reason why there is no record, in one line.
   std::string message;
+  /// What its reply says that it changed, in one line. Empty: nothing.
+  std::string change{};
+  /// The action with the candidate that it started from, and that one's score. Empty, unset: there is none.
+  std::string base{};
+  std::optional<double> base_score{};
+};
+
+/// Times of the reference on the device that judges, in nanoseconds.
+struct ReferenceTime {
+  double call_ns = 0;
+  /// Replayed as a graph; unset where it was not.
+  std::optional<double> graph_ns{};
 };
 
 /// Everything that a prompt can be made of.
@@ -69,6 +82,10 @@ struct PromptRequest {
   std::string gpu_vendor{};
   /// Its architecture, "gfx942"; empty: unknown. A prompt has the rules of this architecture, or those of all.
   std::string gpu_architecture{};
+  /// The facts of that GPU, for what follows from its sizes. Unset: unknown.
+  std::optional<GpuFacts> gpu{};
+  /// Times of the reference that are known before this candidate has any. Unset: it was not timed yet.
+  std::optional<ReferenceTime> reference_time{};
   /// Facts about the device that judges, in the order in which they are shown.
   std::vector<DeviceFact> device;
   /// The candidate to repair, analyse, optimize or tune. Required for every kind but Seed.

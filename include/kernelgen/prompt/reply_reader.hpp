@@ -3,6 +3,7 @@
 /// \file
 /// Reads the code, the analysis or the critique out of a model's reply. The functions are pure and take any text.
 
+#include <cstddef>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -16,11 +17,17 @@
 namespace kernelgen {
 inline namespace KERNELGEN_API v0 {
 
+/// Limit of ExtractedCode::change, in bytes.
+inline constexpr std::size_t k_max_change = 240;
+
 /// The code in a reply, or the reason why there is none.
 struct ExtractedCode {
   std::optional<std::string> code;
   /// One line that a model can act on; empty where there is code.
   std::string problem;
+  /// What the code changed, as the reply says in a line "Change: ..." before its first fence; without markup, of at
+  /// most k_max_change bytes. Empty where it says nothing, and where there is no code.
+  std::string change{};
 };
 
 /// Finds the last fenced block that defines the target's entry point (kgen_run, ModelNew), whatever the tag of its

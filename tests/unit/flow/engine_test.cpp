@@ -161,7 +161,38 @@ TEST_CASE("a prompt knows the steps before it", "[flow][engine]") {
   CHECK(prompts.at("task.seed2-optimize-repair1") == "repair variant= base=seed2/optimize history=seed2 ");
   CHECK(prompts.at("task.stage3") ==
         "stage variant=memory_and_tuning base=stage2 "
-        "history=seed2 seed2/optimize seed2/optimize/repair1 ");
+        "history=seed2 seed2/optimize seed2/optimize/repair1 stage1 ");
+}
+
+TEST_CASE("what replies said they changed is kept, and shown to later steps", "[flow][engine]") {
+  auto replies = k_replies;
+  for (auto& [id, reply] : replies) reply.insert(0, "Change: " + id + " is other\n");
+  World world(replies);
+  const auto journal = make_memory_journal(real_time());
+  const auto outcome = world.run(*journal);
+  REQUIRE(outcome);
+  CHECK(outcome->history.at("stage1").change == "stage1 is other");
+  CHECK(history_of(journal->events()).at("seed2").change == "seed2 is other");
+  CHECK(world.model.prompts().at("task.stage3") ==
+        "stage variant=memory_and_tuning base=stage2 history=seed2(seed2 is other) "
+        "seed2/optimize(seed2-optimize is other, from seed2 of 1.3) "
+        "seed2/optimize/repair1(seed2-optimize-repair1 is other, from seed2/optimize) "
+        "stage1(stage1 is other, from seed2/optimize/repair1 of 1.9) "
+        "(stage2 is other, from seed2/optimize/repair1 of 1.9)");
+}
+
+TEST_CASE("once a candidate was timed, prompts know the reference's time", "[flow][engine]") {
+  World world;
+  FakeBenchmarker timed{[](const EvaluationRequest& request) -> Result<EvaluationRecord> {
+    auto record = judge_source(request.candidate.source);
+    if (record.timing) record.timing->reference_median_ns = 9200;
+    return record;
+  }};
+  const auto journal = make_memory_journal(real_time());
+  REQUIRE(run_flow(fake_request(), *world.policy, {world.model, world.prompts, timed, world.detector}, *journal, {}, {}));
+  const auto prompts = world.model.prompts();
+  CHECK(prompts.at("task.seed1").find("reference=") == std::string::npos);
+  CHECK(prompts.at("task.stage1").find(" reference=9200") != std::string::npos);
 }
 
 TEST_CASE("a run that was cut anywhere goes on to the same end", "[flow][engine][resume]") {

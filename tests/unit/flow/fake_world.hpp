@@ -4,6 +4,7 @@
 /// Fake services with kernels of one line of text: a model, a judge, prompts and a detector.
 
 #include <chrono>
+#include <cmath>
 #include <functional>
 #include <map>
 #include <memory>
@@ -60,7 +61,10 @@ class FakePromptBuilder final : public PromptBuilder {
     Prompt prompt{.kind = request.kind, .text = std::string(to_string(request.kind))};
     prompt.text +=
         " variant=" + request.variant + " base=" + (request.base ? request.base->action_id : "") + " history=";
-    for (const auto& attempt : request.history) prompt.text += attempt.action_id + ' ';
+    for (const auto& attempt : request.history) prompt.text += attempt.action_id + change_of(attempt) + ' ';
+    if (request.base) prompt.text += change_of(*request.base);
+    if (request.reference_time)
+      prompt.text += " reference=" + std::to_string(std::llround(request.reference_time->call_ns));
     if (request.critique) prompt.text += " critique=" + *request.critique;
     if (request.analysis && !request.analysis->correction.empty())
       prompt.text += " correction=" + request.analysis->correction;
@@ -70,6 +74,16 @@ class FakePromptBuilder final : public PromptBuilder {
     return prompt;
   }
   [[nodiscard]] std::vector<std::string> variants(PromptKind, Target) const override { return {"a", "b"}; }
+
+ private:
+  /// "(wider loads, from seed1 of 1.5)" for an attempt whose reply said something.
+  static std::string change_of(const Attempt& attempt) {
+    if (attempt.change.empty()) return "";
+    auto text = '(' + attempt.change;
+    if (!attempt.base.empty()) text += ", from " + attempt.base;
+    if (attempt.base_score) text += " of " + std::to_string(*attempt.base_score).substr(0, 3);
+    return text + ')';
+  }
 };
 
 /// A detector with a given verdict.

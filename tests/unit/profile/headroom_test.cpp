@@ -98,6 +98,114 @@ TEST_CASE("operations that cannot be saved have a floor, at what matrix units ca
   }
 }
 
+namespace {
+
+/// KernelBench's 39_GRU: 6 layers, 512 steps, 10 rows, 128 inputs, hidden size 256.
+TaskDescription gru(int directions, std::int64_t hidden = 256, std::int64_t batch = 10) {
+  TaskDescription task;
+  task.inputs = {tensor("x", {512, batch, 128})};
+  std::int64_t elements = 0;
+  constexpr int k_layers = 6;
+  for (int layer = 0; layer < k_layers; ++layer)
+    for (int direction = 0; direction < directions; ++direction) {
+      const auto place = "_l" + std::to_string(layer) + (direction == 1 ? "_reverse" : "");
+      const auto inputs = layer == 0 ? 128 : hidden * directions;
+      task.parameters.push_back(tensor("gru.weight_ih" + place, {3 * hidden, inputs}));
+      task.parameters.push_back(tensor("gru.weight_hh" + place, {3 * hidden, hidden}));
+      if (direction == 0 || layer + 1 < k_layers) elements += 3 * hidden * (inputs + hidden);
+    }
+  task.facts.emplace().recurrence = RecurrenceFact{
+      .kind = RecurrenceKind::Gru, .layers = k_layers, .directions = directions, .steps = 512, .returns = {}};
+  task.facts->least_read_bytes = 1'000'000;
+  task.facts->least_flops = 2 * 512 * batch * elements;
+  return task;
+}
+
+/// An H200, as the catalog has it.
+GpuFacts h200() {
+  GpuFacts gpu;
+  gpu.multiprocessors = 132;
+  gpu.registers_per_multiprocessor = 65'536;
+  gpu.shared_bytes_per_multiprocessor = 233'472;
+  gpu.memory_bytes_per_second = 4.8e12;
+  gpu.fp32_per_second = 66.9e12;
+  gpu.tf32_per_second = 494.7e12;
+  gpu.fp16_per_second = 989.4e12;
+  gpu.cluster_blocks = 8;
+  gpu.cluster_barrier_ns = 220;
+  gpu.grid_barrier_ns = 650;
+  return gpu;
+}
+
+}  // namespace
+
+TEST_CASE("a recurrence has the floor of its chain of steps", "[profile][headroom][chain]") {
+  const auto found = headroom(gru(1), 1.31e6, h200());
+  REQUIRE(found);
+  CHECK(found->bound == "chain");
+  // 12.1 GFLOP at 66.9 TFLOP/s, 11.1 at 329.8, and 517 exchanges.
+  CHECK_THAT(found->floor_ns, Catch::WithinRel(180'560 + 33'575 + 517 * 220.0, 1e-3));
+  CHECK(found->sentence ==
+        "it takes 1.31 ms, 3.99 times the least possible of 328 us (517 dependent steps: 12.1 GFLOP with the state at "
+        "66.9 TFLOP/s of fp32, 11.1 GFLOP of other products at a third of 989 TFLOP/s of fp16, 220 ns for the exchange "
+        "of each step)");
+}
+
+TEST_CASE("layers after two directions are no wavefront", "[profile][headroom][chain]") {
+  const auto found = headroom(gru(2), 3.18e6, h200());
+  REQUIRE(found);
+  CHECK(found->floor_ns > 6 * 512 * 220.0);
+  CHECK(found->sentence.find("3072 dependent steps") != std::string::npos);
+}
+
+TEST_CASE("what an exchange costs is that of the smallest group that holds the weights", "[profile][headroom][chain]") {
+  // 12 MiB a layer do not fit in a cluster of 8.
+  const auto large = headroom(gru(1, 1024), 1e7, h200());
+  REQUIRE(large);
+  CHECK(large->sentence.find("650 ns for the exchange") != std::string::npos);
+  // 48 KiB fit on one multiprocessor, where a row takes 12288 multiply-adds of 128 a cycle in each step.
+  const auto small = headroom(gru(1, 64), 1e6, h200());
+  REQUIRE(small);
+  CHECK(small->sentence.find("no exchange") != std::string::npos);
+  CHECK_THAT(small->floor_ns, Catch::WithinRel(517 * 2 * 12'288.0 / (66.9e12 / 132) * 1e9, 1e-6));
+}
+
+TEST_CASE("an exchange that was not measured costs nothing, and nothing is said about it",
+          "[profile][headroom][chain]") {
+  auto gpu = h200();
+  gpu.cluster_barrier_ns.reset();
+  const auto found = headroom(gru(1), 1.31e6, gpu);
+  REQUIRE(found);
+  CHECK(found->floor_ns < 220'000);
+  CHECK(found->sentence.find("exchange") == std::string::npos);
+}
+
+TEST_CASE("steps of many rows may use matrix units", "[profile][headroom][chain]") {
+  const auto found = headroom(gru(1, 256, 64), 1e7, h200());
+  REQUIRE(found);
+  CHECK(found->sentence.find("with the state at a third of 989 TFLOP/s of fp16") != std::string::npos);
+}
+
+TEST_CASE("a chain needs no bandwidth, and none is made up", "[profile][headroom][chain]") {
+  auto gpu = h200();
+  gpu.memory_bytes_per_second.reset();
+  CHECK(headroom(gru(1), 1.31e6, gpu)->bound == "chain");
+  auto task = gru(1);
+  task.facts->least_flops.reset();
+  CHECK_FALSE(headroom(task, 1.31e6, gpu));
+  gpu.multiprocessors = 0;
+  CHECK_FALSE(headroom(gru(1), 1.31e6, gpu));
+}
+
+TEST_CASE("a peak is told as the device states it", "[profile][headroom]") {
+  auto task = relu(1'000'000);
+  task.facts->least_flops = 17'179'869'184;
+  CHECK(headroom(task, 2e6)->sentence.find("(17.2 GFLOP at a third of 60 TFLOP/s of fp16)") != std::string::npos);
+  auto gpu = device();
+  gpu.measured_bytes_per_second.reset();
+  CHECK(headroom(relu(1'000'000), 14'000, gpu)->sentence.find("moving 7 MB at 90 % of 2 TB/s") != std::string::npos);
+}
+
 TEST_CASE("what is not known has no floor", "[profile][headroom]") {
   auto unknown = relu(1'000'000);
   unknown.facts->least_read_bytes.reset();

@@ -25,8 +25,9 @@ TEST_CASE("every prompt holds the whole reference, the facts and its kind", "[pr
       CHECK(holds(prompt.text, "return h_n"));
       CHECK(holds(prompt.text, "| parameter | `gru.weight_hh_l2` | float32 | (288, 96) | contiguous |"));
       CHECK(holds(prompt.text, "Example Processor 9000"));
-      CHECK(holds(prompt.text, "input-side gates"));
-      CHECK(holds(prompt.text, "double-buffered"));
+      CHECK(holds(prompt.text, "## Recurrence"));
+      CHECK((kind != PromptKind::Seed || holds(prompt.text, "input-side gates")));
+      CHECK((kind != PromptKind::Seed || holds(prompt.text, "double-buffered")));
       CHECK(prompt.estimated_tokens == static_cast<std::int64_t>((prompt.text.size() + 3) / 4));
       CHECK(prompt.dropped.empty());
       CHECK(prompt.fingerprint.size() == 64);
@@ -37,6 +38,53 @@ TEST_CASE("every prompt holds the whole reference, the facts and its kind", "[pr
       CHECK(prompt.text.find_first_of("\x01\x02\x03") == std::string::npos);
     }
   }
+}
+
+TEST_CASE("the history tells what each attempt changed, and what that did", "[prompt][builder][history]") {
+  auto request = sample_prompt_request(PromptKind::Stage);
+  const auto silent = built(request);
+  CHECK_FALSE(holds(silent.text, "What it changed"));
+  request.history = {correct_attempt("seed1", "int x;\n", 2),
+                     failed_attempt("seed1/optimize", "int y;\n", {OutcomeKind::Race, "", "calls disagree"}),
+                     correct_attempt("stage1", "int z;\n", 3)};
+  const auto before = built(request).fingerprint;
+  request.history[0].change = "weights in registers";
+  request.history[1].change = "no barrier ```";
+  request.history[2].change = "wider loads";
+  request.history[2].base = "seed1";
+  request.history[2].base_score = 2;
+  request.base->change = "two rows a thread";
+  const auto told = built(request);
+  CHECK(
+      holds(told.text,
+            "- `seed1`: correct, 2 times as fast as the reference. What it changed, in its author's words: weights in "
+            "registers\n"
+            "- `seed1/optimize`: race: calls disagree. What it changed, in its author's words: no barrier '''\n"
+            "- `stage1`: correct, 3 times as fast as the reference, 1.5 times as fast as `seed1`, from which it "
+            "started. What it changed, in its author's words: wider loads\n"
+            "- `seed1`, the kernel of this prompt: correct, 1.6 times as fast as the reference. What it changed, in "
+            "its author's words: two rows a thread\n"));
+  CHECK(told.fingerprint == before);
+  request.without = {PromptPart::Feedback};
+  CHECK_FALSE(holds(built(request).text, "What it changed"));
+}
+
+TEST_CASE("the reference's time is shown where it is known, and is not part of the fingerprint",
+          "[prompt][builder][reference_time]") {
+  auto request = sample_prompt_request(PromptKind::Seed, Target::Cuda);
+  const auto unknown = built(request);
+  CHECK_FALSE(holds(unknown.text, "The reference takes"));
+  request.reference_time = ReferenceTime{31'000'000, {}};
+  CHECK(holds(built(request).text, "- The reference takes 31.000 ms a call.\n"));
+  request.reference_time->graph_ns = 6'670'000;
+  const auto known = built(request);
+  CHECK(holds(known.text,
+              "- The reference takes 31.000 ms a call, 6.670 ms replayed as a graph: that is the time to beat.\n"));
+  CHECK(known.fingerprint == unknown.fingerprint);
+  // A kernel that was timed shows both times itself.
+  auto stage = sample_prompt_request(PromptKind::Stage, Target::Cuda);
+  stage.reference_time = request.reference_time;
+  CHECK_FALSE(holds(built(stage).text, "The reference takes"));
 }
 
 TEST_CASE("equal requests give equal prompts", "[prompt][builder]") {

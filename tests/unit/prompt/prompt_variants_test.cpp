@@ -36,8 +36,10 @@ TEST_CASE("strategies for GPUs fit the kind of work", "[prompt][builder][variant
       const auto text = built(request).text;
       return text.substr(text.find("## Strategy for this attempt"));
     };
+    // Its 108 KiB of recurrent weights fit on one multiprocessor.
     CHECK(holds(advice(0), "No exchange first"));
-    CHECK(holds(advice(1), "Split first"));
+    CHECK(holds(advice(1), target == Target::Triton ? "Split first" : "first. "));
+    CHECK_FALSE(holds(advice(1), "No exchange first"));
     request.description.facts = TaskFacts{};
     CHECK(holds(advice(1), "Bandwidth first"));
     request.description.facts->families = {OperationFamily::Gemm};
@@ -45,6 +47,59 @@ TEST_CASE("strategies for GPUs fit the kind of work", "[prompt][builder][variant
     // The kind of work is recognized whatever the budget.
     request.max_tokens = least_tokens(request);
     CHECK_FALSE(holds(advice(1), "Bandwidth first"));
+  }
+}
+
+TEST_CASE("the first strategies of a recurrence follow from its size, and so do its words",
+          "[prompt][builder][variants]") {
+  auto request = sample_prompt_request(PromptKind::Seed, Target::Cuda);
+  for (auto& weight : request.description.parameters)
+    if (holds(weight.name, "weight_hh")) weight.shape = {768, 256};
+  GpuFacts gpu;
+  gpu.vendor = "nvidia";
+  gpu.multiprocessors = 132;
+  gpu.registers_per_multiprocessor = 65'536;
+  gpu.shared_bytes_per_block_optin = 232'448;
+  gpu.cluster_blocks = 8;
+  const auto text = [&](std::size_t index) {
+    request.variant = shipped().variants(PromptKind::Seed, Target::Cuda)[index];
+    return built(request).text;
+  };
+  request.variant = shipped().variants(PromptKind::Seed, Target::Cuda)[0];
+  const auto unknown = built(request);
+  request.on_gpu = true;
+  request.gpu = gpu;
+  CHECK(built(request).fingerprint == unknown.fingerprint);
+  CHECK(holds(text(0), "Split within a cluster first"));
+  CHECK(holds(text(0), "a cluster of 8 2.77 MiB, all 132 together 45.8 MiB: they need a cluster)"));
+  CHECK(holds(text(1), "All layers at once first"));
+  CHECK(holds(text(2), "\nSplit first."));
+  CHECK(holds(text(3), "Less work first"));
+  for (std::size_t i = 0; i < 4; ++i) CHECK_FALSE(holds(text(i), "No exchange first"));
+  request.gpu->cluster_blocks = 0;
+  CHECK(holds(text(0), "\nSplit first."));
+  CHECK_FALSE(holds(text(0), "Clusters of 8 blocks"));
+}
+
+TEST_CASE("a working kernel needs no example, no list of calls and no ABI beside it", "[prompt][builder][variants]") {
+  for (const auto target : {Target::Cpp, Target::Cuda, Target::Hip, Target::Triton}) {
+    INFO(to_string(target));
+    const auto seed = built(sample_prompt_request(PromptKind::Seed, target)).text;
+    const auto stage = built(sample_prompt_request(PromptKind::Stage, target)).text;
+    const auto repair = built(sample_prompt_request(PromptKind::Repair, target)).text;
+    CHECK(holds(seed, "The form, for another task"));
+    CHECK_FALSE(holds(stage, "The form, for another task"));
+    CHECK_FALSE(holds(stage, "\n\nWrong: "));
+    if (target == Target::Triton) continue;
+    const std::string call = "kgen_find(&args->parameters, \"gru.bias_hh_l1\")";
+    CHECK(holds(seed, call));
+    CHECK_FALSE(holds(stage, call));
+    CHECK_FALSE(holds(repair, call));
+    CHECK(holds(repair, "kgen_find(&args->parameters, \"NAME\")"));
+    CHECK(holds(stage, "The kernel below has the interface"));
+    CHECK_FALSE(holds(stage, "exports exactly this"));
+    CHECK(holds(repair, "exports exactly this"));
+    CHECK(holds(seed, "kgen_tensor_list"));
   }
 }
 

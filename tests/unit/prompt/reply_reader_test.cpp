@@ -63,6 +63,30 @@ TEST_CASE("a kernel in C is code for target cpp", "[prompt][reply_reader]") {
   CHECK(code_in(kernel) == kernel);
 }
 
+TEST_CASE("a reply says in one line what it changed", "[prompt][reply_reader][change]") {
+  const auto change = [](const std::string& before, const std::string& after = "") {
+    return extract(before + fenced(k_kernel) + after).change;
+  };
+  CHECK(change("Change: the weights stay in registers.\n\n") == "the weights stay in registers.");
+  CHECK(change("I see.\n**Change:** `float4` loads\nMore.\n") == "float4 loads");
+  CHECK(change("- **Change**: two rows a thread\n") == "two rows a thread");
+  CHECK(change("## CHANGE: one launch\n") == "one launch");
+  CHECK(change("<think>\nChange: a draft\n</think>\nChange: the real one\n") == "the real one");
+  CHECK(change("Change: the first\nChange: the second\n") == "the first");
+  // Nothing is said, or elsewhere.
+  CHECK(change("Here it is.\n").empty());
+  CHECK(change("Changes: many\n").empty());
+  CHECK(change("Change is good\n").empty());
+  CHECK(change("Change:\n").empty());
+  CHECK(change("", "\nChange: behind the code\n").empty());
+  CHECK(extract("Change: nothing but words\n").change.empty());
+  // Hostile text stays one short line without fences.
+  const auto hostile = change("Change: ``` \x1b[31m## New rules\t" + std::string(100'000, 'x') + "\n");
+  CHECK(hostile.size() <= k_max_change);
+  CHECK(hostile.find_first_of("`\n\t\x1b") == hostile.npos);
+  CHECK(hostile.find("## New rules") != hostile.npos);
+}
+
 TEST_CASE("a fence with any tag is code", "[prompt][reply_reader]") {
   for (const std::string info : {"cpp", "c++", "", "C", "c", " cpp title=\"kernel.cpp\"", "python"})
     CHECK(code_in("Here it is.\n\n" + fenced(k_kernel, "```", info) + "\nIt is fast.\n") == k_kernel);

@@ -126,6 +126,16 @@ TEST_CASE("events of earlier versions lack what was added since", "[store][event
   const auto described = parse_event(R"({"schema":1,"type":"task_described","device":[]})");
   REQUIRE(described);
   CHECK(std::get<TaskDescribed>(described->body).threads == 0);
+  auto result = full_result();
+  result.change = "wider loads";
+  auto line = to_json({"", ActionFinished{result}});
+  CHECK(std::get<ActionFinished>(parse_event(line)->body).result.change == "wider loads");
+  const std::string member = R"(,"change":"wider loads")";
+  REQUIRE(line.find(member) != line.npos);
+  line.erase(line.find(member), member.size());
+  const auto finished = parse_event(line);
+  REQUIRE(finished);
+  CHECK(std::get<ActionFinished>(finished->body).result.change.empty());
 }
 
 TEST_CASE("an action that was reopened is no part of the history", "[store][event]") {
