@@ -144,7 +144,7 @@ double chip_bytes_of_one(const GpuFacts& gpu) {
   return 4.0 * gpu.registers_per_multiprocessor + static_cast<double>(gpu.shared_bytes_per_multiprocessor);
 }
 
-/// The cheapest measured exchange of a state whose weights lie on several multiprocessors. Unset: none was measured.
+/// The cheapest measured exchange of a state between multiprocessors that share its weights. Unset: none was measured.
 std::optional<double> exchange_ns(const GpuFacts& gpu, const RecurrentLayers& layers) {
   const auto blocks = std::max(gpu.cluster_blocks, gpu.cluster_blocks_optin);
   const bool fits_cluster = static_cast<double>(layers.step_bytes) <= blocks * chip_bytes_of_one(gpu);

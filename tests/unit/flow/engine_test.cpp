@@ -189,7 +189,8 @@ TEST_CASE("once a candidate was timed, prompts know the reference's time", "[flo
     return record;
   }};
   const auto journal = make_memory_journal(real_time());
-  REQUIRE(run_flow(fake_request(), *world.policy, {world.model, world.prompts, timed, world.detector}, *journal, {}, {}));
+  REQUIRE(
+      run_flow(fake_request(), *world.policy, {world.model, world.prompts, timed, world.detector}, *journal, {}, {}));
   const auto prompts = world.model.prompts();
   CHECK(prompts.at("task.seed1").find("reference=") == std::string::npos);
   CHECK(prompts.at("task.stage1").find(" reference=9200") != std::string::npos);

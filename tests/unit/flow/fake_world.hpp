@@ -76,7 +76,7 @@ class FakePromptBuilder final : public PromptBuilder {
   [[nodiscard]] std::vector<std::string> variants(PromptKind, Target) const override { return {"a", "b"}; }
 
  private:
-  /// "(wider loads, from seed1 of 1.5)" for an attempt whose reply said something.
+  /// "(wider loads, from seed1 of 1.5)" for an attempt with a reply that said something.
   static std::string change_of(const Attempt& attempt) {
     if (attempt.change.empty()) return "";
     auto text = '(' + attempt.change;

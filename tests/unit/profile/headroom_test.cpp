@@ -146,7 +146,7 @@ TEST_CASE("a recurrence has the floor of its chain of steps", "[profile][headroo
   // 12.1 GFLOP at 66.9 TFLOP/s, 11.1 at 329.8, and 517 exchanges.
   CHECK_THAT(found->floor_ns, Catch::WithinRel(180'560 + 33'575 + 517 * 220.0, 1e-3));
   CHECK(found->sentence ==
-        "it takes 1.31 ms, 3.99 times the least possible of 328 us (517 dependent steps: 12.1 GFLOP with the state at "
+        "it takes 1.31 ms, 4.00 times the least possible of 328 us (517 dependent steps: 12.1 GFLOP with the state at "
         "66.9 TFLOP/s of fp32, 11.1 GFLOP of other products at a third of 989 TFLOP/s of fp16, 220 ns for the exchange "
         "of each step)");
 }
