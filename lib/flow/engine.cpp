@@ -209,7 +209,7 @@ class Engine {
   /// Asks the policy, and starts the actions that it returns.
   Result<void> decide() {
     KERNELGEN_CHECK(fail_timed_out_requests());
-    const auto decision = policy_.next(state_.history);
+    const auto decision = policy_.decide(state_.history, search_facts(request_, *state_.task));
     if (decision.best != state_.best) KERNELGEN_CHECK(record(BestChanged{decision.best}));
     if (decision.finished) return busy_ == 0 ? finish(decision.reason) : Result<void>{};
     if (stop_.stop_requested()) return {};

@@ -51,7 +51,9 @@ class HybridPolicy final : public Policy {
             {"early_exit", options_.early_exit == EarlyExit::No ? "no" : "yes"}};
   }
 
-  [[nodiscard]] Decision next(const History& history) const override {
+  [[nodiscard]] Decision next(const History& history) const override { return decide(history, {}); }
+
+  [[nodiscard]] Decision decide(const History& history, const SearchFacts& facts) const override {
     Decision decision;
     const ActionResult* best = search(history, decision);
     if (best != nullptr) decision.best = best->action.id;
@@ -63,7 +65,7 @@ class HybridPolicy final : public Policy {
     if (skips && best->recurrence == Recurrence::Persistent)
       return finish(std::move(decision), "the best kernel is persistent and has a score of at least " +
                                              to_text(options_.skip_stages_score) + "; stages are skipped");
-    return tune(history, *best, std::move(decision));
+    return tune(history, facts, *best, std::move(decision));
   }
 
   [[nodiscard]] std::optional<int> max_actions() const override {
@@ -72,7 +74,7 @@ class HybridPolicy final : public Policy {
     const int after_seed = options_.analyze ? 1 + chain(options_.optimize_repairs) : 0;
     const int start = options_.has_start ? chain(options_.seed_repairs) - 1 + after_seed : 0;
     return start + options_.seeds * (chain(options_.seed_repairs) + after_seed) +
-           static_cast<int>(options_.stages.size()) * options_.stage_tries * chain(options_.stage_repairs);
+           static_cast<int>(most_stages(options_.stages)) * options_.stage_tries * chain(options_.stage_repairs);
   }
 
  private:
@@ -165,13 +167,20 @@ class HybridPolicy final : public Policy {
     return chain.correct;
   }
 
-  [[nodiscard]] Action stage(std::size_t index, int attempt, const ActionResult& base, std::string instructions) const {
+  /// A stage with its place among all stages of the search, from 1.
+  struct NumberedStage {
+    std::string name;
+    std::size_t number = 1;
+  };
+
+  [[nodiscard]] Action stage_action(const NumberedStage& stage, int attempt, const ActionResult& base,
+                                    std::string instructions) const {
     Action action;
-    action.id = "stage" + std::to_string(index + 1);
+    action.id = "stage" + std::to_string(stage.number);
     if (attempt > 1) action.id += "/again" + std::to_string(attempt - 1);
     action.kind = PromptKind::Stage;
     action.base = base.action.id;
-    action.variant = options_.stages[index];
+    action.variant = stage.name;
     action.temperature = options_.temperature;
     action.instructions = std::move(instructions);
     return action;
@@ -181,32 +190,41 @@ class HybridPolicy final : public Policy {
     return score_or_zero(answer) > score_or_zero(best) * (1 + options_.min_stage_gain);
   }
 
+  [[nodiscard]] static TunedKernel tuned(const ActionResult& kernel, const SearchFacts& facts) {
+    return {.profile = kernel.profile ? &*kernel.profile : nullptr,
+            .headroom = kernel.headroom,
+            .recurrence = kernel.recurrence,
+            .threads = facts.threads};
+  }
+
   /// Asks for one stage after the other. Each starts from the best kernel and replaces it only when it is faster.
-  [[nodiscard]] Decision tune(const History& history, const ActionResult& start, Decision decision) const {
+  [[nodiscard]] Decision tune(const History& history, const SearchFacts& facts, const ActionResult& start,
+                              Decision decision) const {
     const ActionResult* best = &start;
     std::string skipped;
-    for (std::size_t index = 0; index < options_.stages.size(); ++index) {
+    const auto stages = expand_stages(options_.stages, {facts.task, facts.target, start.recurrence});
+    for (std::size_t index = 0; index < stages.size(); ++index) {
+      const NumberedStage stage{stages[index], index + 1};
       if (is_near_floor(*best, options_.floor_ratio)) return finish(std::move(decision), near_floor_reason(*best));
       if (needs_profile(*best, options_.profiles)) {
         decision.profiles.push_back(best->action.id);
         return decision;
       }
-      if (auto reason =
-              reason_to_skip(options_.stages[index], best->profile.value_or(Profile{}), options_.early_exit)) {
-        skipped += (skipped.empty() ? "; skipped " : ", ") + options_.stages[index] + " (" + *reason + ')';
+      if (auto reason = reason_to_skip(stage.name, tuned(*best, facts), options_.early_exit)) {
+        skipped += (skipped.empty() ? "; skipped " : ", ") + stage.name + " (" + *reason + ')';
         continue;
       }
-      best = tune_stage(history, index, *best, decision);
+      best = tune_stage(history, stage, *best, decision);
       decision.best = best->action.id;
       if (!decision.actions.empty() || !decision.profiles.empty()) return decision;
     }
-    return finish(std::move(decision), options_.stages.empty()
+    return finish(std::move(decision), stages.empty()
                                            ? "the seeds and their optimized kernels are done; no stages follow"
                                            : "all stages are done" + skipped);
   }
 
   /// Adds the next action of a stage, or a profile that it needs. Returns the best kernel so far.
-  const ActionResult* tune_stage(const History& history, std::size_t index, const ActionResult& start,
+  const ActionResult* tune_stage(const History& history, const NumberedStage& stage, const ActionResult& start,
                                  Decision& decision) const {
     const ActionResult* best = &start;
     std::string instructions;
@@ -217,7 +235,7 @@ class HybridPolicy final : public Policy {
         decision.profiles.push_back(best->action.id);
         break;
       }
-      const Action root = stage(index, attempt, *best, std::move(instructions));
+      const Action root = stage_action(stage, attempt, *best, std::move(instructions));
       const auto chain = advance_repair_chain(history, root, repairs(options_.stage_repairs));
       if (chain.next) decision.actions.push_back(*chain.next);
       if (chain.next || chain.correct == nullptr) break;

@@ -170,6 +170,12 @@ Result<void> check_same_run(const RunStarted& started, const RunStarted& wanted,
   return {};
 }
 
+SearchFacts search_facts(const FlowRequest& request, const TaskDescribed& task) {
+  SearchFacts facts{.task = &task.description, .target = request.target};
+  if (request.target == Target::Cpp && task.threads > 0) facts.threads = task.threads;
+  return facts;
+}
+
 PromptRequest prompt_request(const FlowRequest& request, const TaskDescribed& task, const History& history,
                              const Action& action) {
   PromptRequest prompt;

@@ -25,6 +25,9 @@ inline namespace v0 {
 /// means here.
 [[nodiscard]] Result<void> check_same_run(const RunStarted& started, const RunStarted& wanted, int cores);
 
+/// What the policy is told about the task.
+[[nodiscard]] SearchFacts search_facts(const FlowRequest& request, const TaskDescribed& task);
+
 /// The contents of the prompt for an action.
 [[nodiscard]] PromptRequest prompt_request(const FlowRequest& request, const TaskDescribed& task,
                                            const History& history, const Action& action);

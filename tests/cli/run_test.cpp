@@ -202,8 +202,10 @@ TEST_CASE("wrong options of run are named", "[cli][run]") {
        "kgen: --policy: expected hybrid, one-shot, reflect or rounds, not random (see kgen run --help)\n"},
       {{"--name", "../elsewhere"}, "the run name \"../elsewhere\" cannot name a directory"},
       {{"--stages", "no_such_stage"},
-       "kgen: --stages: expected advanced_memory, block_tiling, grid_and_parallel, memory_access, memory_and_tuning, "
-       "three, four or none, not no_such_stage\n"},
+       "kgen: --stages: expected advanced_memory, attention_softmax, attention_tiles, block_tiling, epilogue, "
+       "grid_and_parallel, memory_access, memory_and_tuning, network_fusion, network_weights, row_passes, row_split, "
+       "scan_chunks, scan_passes, step_exchange, step_launches, step_product, step_tail, window_tiles, auto, three, "
+       "four or none, not no_such_stage\n"},
       {{"--stages", "block_tilling"}, "not block_tilling; did you mean block_tiling?\n"},
       {{"--stages", "block_tiling,,"}, "kgen: --stages: a stage has no name"},
       {{"--escalations", "rethink,pray"},
