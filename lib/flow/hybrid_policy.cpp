@@ -23,7 +23,8 @@ constexpr std::string_view k_after_loss =
     "The last answer to this focus was correct, but not faster than the kernel above by as much as counts. Its numbers "
     "are among the earlier attempts. Take another way within this focus.";
 constexpr std::string_view k_after_no_change =
-    "The last answer to this focus was the kernel above, unchanged. Look once more: name what limits this kernel "
+    "The last answer to this focus was the kernel above, unchanged but for comments and blanks. Look once more: name "
+    "what limits this kernel "
     "within this focus, and change that. Return it unchanged only if nothing is left.";
 
 class HybridPolicy final : public Policy {
@@ -197,6 +198,11 @@ class HybridPolicy final : public Policy {
             .threads = facts.threads};
   }
 
+  /// Earlier versions knew the same code only by its id.
+  [[nodiscard]] static bool is_unchanged(const ActionResult& answer, const ActionResult& base) {
+    return answer.status == ActionStatus::Unchanged || answer.candidate->id == base.candidate->id;
+  }
+
   /// Asks for one stage after the other. Each starts from the best kernel and replaces it only when it is faster.
   [[nodiscard]] Decision tune(const History& history, const SearchFacts& facts, const ActionResult& start,
                               Decision decision) const {
@@ -246,7 +252,7 @@ class HybridPolicy final : public Policy {
       } else if (has_lost) {
         break;
       } else {
-        instructions = chain.correct->candidate->id == best->candidate->id ? k_after_no_change : k_after_loss;
+        instructions = is_unchanged(*chain.correct, *best) ? k_after_no_change : k_after_loss;
         has_lost = true;
       }
     }

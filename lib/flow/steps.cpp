@@ -10,6 +10,7 @@
 
 #include "flow/lineage.hpp"
 #include "flow/option_text.hpp"
+#include "flow/same_code.hpp"
 
 namespace kernelgen {
 inline namespace v0 {
@@ -238,6 +239,15 @@ const ActionResult* find_verdict(const History& history, const std::string& cand
   return found == history.end() ? nullptr : &found->second;
 }
 
+/// The result whose kernel a stage was to change and did not; nullptr for other actions and kernels.
+const ActionResult* unchanged_base(const History& history, const ActionResult& result) {
+  if (result.action.kind != PromptKind::Stage) return nullptr;
+  const auto base = history.find(result.action.base);
+  const bool is_same =
+      base != history.end() && base->second.correct() && is_same_code(*base->second.candidate, *result.candidate);
+  return is_same ? &base->second : nullptr;
+}
+
 }  // namespace
 
 ActionResult read_reply(const OpenAction& open, int number, const FlowRequest& request, const TaskDescription& task,
@@ -260,6 +270,12 @@ ActionResult read_reply(const OpenAction& open, int number, const FlowRequest& r
   result.candidate = make_candidate(target, language, *std::move(extracted.code));
   result.recurrence = recurrence_of(*result.candidate, request, detector);
   result.status = ActionStatus::NotJudged;
+  if (const auto* base = unchanged_base(history, result)) {
+    result.record = base->record;
+    result.status = ActionStatus::Unchanged;
+    result.message = "the kernel of " + base->action.id + ", unchanged";
+    return result;
+  }
   if (const auto* first = find_verdict(history, result.candidate->id)) share_verdict(result, *first);
   return result;
 }

@@ -33,7 +33,8 @@ inline namespace v0 {
                                            const History& history, const Action& action);
 
 /// Reads a reply: an analysis (checked against the reference), a critique, a candidate that is still to be judged
-/// (status NotJudged), a duplicate of one that was judged in this run, or nothing usable.
+/// (status NotJudged), a duplicate of one that was judged in this run, the unchanged kernel of a stage, or nothing
+/// usable.
 [[nodiscard]] ActionResult read_reply(const OpenAction& open, int number, const FlowRequest& request,
                                       const TaskDescription& task, const History& history,
                                       const PersistentDetector& detector);

@@ -186,7 +186,7 @@ AttemptReport report_attempt(const ActionResult& result) {
 
 bool is_sample(const AttemptReport& attempt) {
   return attempt.status == ActionStatus::Evaluated || attempt.status == ActionStatus::Duplicate ||
-         attempt.status == ActionStatus::NoCode;
+         attempt.status == ActionStatus::Unchanged || attempt.status == ActionStatus::NoCode;
 }
 
 std::string_view to_string(RunStatus status) { return names_of<RunStatus>.name(status); }
