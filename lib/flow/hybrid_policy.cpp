@@ -1,4 +1,6 @@
 #include <algorithm>
+#include <charconv>
+#include <set>
 #include <string_view>
 #include <utility>
 
@@ -22,6 +24,9 @@ constexpr std::string_view k_after_gain =
 constexpr std::string_view k_after_loss =
     "The last answer to this focus was correct, but not faster than the kernel above by as much as counts. Its numbers "
     "are among the earlier attempts. Take another way within this focus.";
+constexpr std::string_view k_after_failure =
+    "The last answer to this focus was not correct; its failure is among the earlier attempts. Take a way within this "
+    "focus that cannot fail so.";
 constexpr std::string_view k_after_no_change =
     "The last answer to this focus was the kernel above, unchanged but for comments and blanks. Look once more: name "
     "what limits this kernel "
@@ -57,8 +62,12 @@ class HybridPolicy final : public Policy {
   [[nodiscard]] Decision decide(const History& history, const SearchFacts& facts) const override {
     Decision decision;
     const ActionResult* best = search(history, decision);
+    for (const auto& id : earlier_ids(facts)) best = better_of(best, find_result(history, id));
     if (best != nullptr) decision.best = best->action.id;
     if (!decision.actions.empty() || !decision.profiles.empty()) return decision;
+    // What was open when the run was continued may be the best one yet.
+    for (const auto& id : earlier_ids(facts))
+      if (find_result(history, id) == nullptr) return decision;
     if (best == nullptr) return finish(std::move(decision), "no seed and no optimized kernel was correct");
     if (!best->score()) return finish(std::move(decision), "the best kernel has no time that counts; nothing to tune");
     if (is_near_floor(*best, options_.floor_ratio)) return finish(std::move(decision), near_floor_reason(*best));
@@ -79,6 +88,18 @@ class HybridPolicy final : public Policy {
   }
 
  private:
+  /// Ids of the actions before the run was continued.
+  static const std::set<std::string>& earlier_ids(const SearchFacts& facts) {
+    static const std::set<std::string> k_none;
+    return facts.earlier == nullptr ? k_none : *facts.earlier;
+  }
+
+  /// The correct one with the higher score, the first of two equal ones; nullptr where none is correct.
+  static const ActionResult* better_of(const ActionResult* first, const ActionResult* second) {
+    if (second == nullptr || !second->correct()) return first;
+    return first == nullptr || score_or_zero(*second) > score_or_zero(*first) ? second : first;
+  }
+
   static Decision finish(Decision decision, std::string reason) {
     decision.finished = true;
     decision.reason = std::move(reason);
@@ -120,9 +141,7 @@ class HybridPolicy final : public Policy {
   /// other, so that the search does not depend on the order of the answers.
   const ActionResult* search(const History& history, Decision& decision) const {
     const ActionResult* best = nullptr;
-    const auto consider = [&](const ActionResult* result) {
-      if (result != nullptr && (best == nullptr || score_or_zero(*result) > score_or_zero(*best))) best = result;
-    };
+    const auto consider = [&](const ActionResult* result) { best = better_of(best, result); };
     for (const auto& root : roots()) {
       const auto chain = advance_repair_chain(history, root, repairs(options_.seed_repairs));
       consider(chain.correct);
@@ -168,11 +187,44 @@ class HybridPolicy final : public Policy {
     return chain.correct;
   }
 
-  /// A stage with its place among all stages of the search, from 1.
+  /// A stage with its number in the run, from 1.
   struct NumberedStage {
     std::string name;
-    std::size_t number = 1;
+    int number = 1;
+    /// What its first prompt says about answers to the same focus before the run was continued.
+    std::string instructions{};
   };
+
+  /// The highest number of a stage before the run was continued; 0 without any.
+  static int last_number(const SearchFacts& facts) {
+    constexpr std::string_view k_stem = "stage";
+    int last = 0;
+    for (const std::string_view id : earlier_ids(facts)) {
+      int number = 0;
+      if (!id.starts_with(k_stem)) continue;
+      std::from_chars(id.data() + k_stem.size(), id.data() + id.size(), number);
+      last = std::max(last, number);
+    }
+    return last;
+  }
+
+  /// What to say about the last answer to this focus before the run was continued, if it is this kernel or started from
+  /// it.
+  static std::string words_on_earlier(const History& history, const SearchFacts& facts, const std::string& name,
+                                      const ActionResult& kernel) {
+    const ActionResult* last = nullptr;
+    for (const auto& id : earlier_ids(facts)) {
+      const auto* result = find_result(history, id);
+      const bool is_about = result != nullptr && result->action.kind == PromptKind::Stage &&
+                            result->action.variant == name && result->candidate &&
+                            (id == kernel.action.id || result->action.base == kernel.action.id);
+      if (is_about && (last == nullptr || result->number > last->number)) last = result;
+    }
+    if (last == nullptr) return "";
+    if (last->action.id == kernel.action.id) return std::string(k_after_gain);
+    if (!last->correct()) return std::string(k_after_failure);
+    return std::string(is_unchanged(*last, kernel) ? k_after_no_change : k_after_loss);
+  }
 
   [[nodiscard]] Action stage_action(const NumberedStage& stage, int attempt, const ActionResult& base,
                                     std::string instructions) const {
@@ -209,18 +261,20 @@ class HybridPolicy final : public Policy {
     const ActionResult* best = &start;
     std::string skipped;
     const auto stages = expand_stages(options_.stages, {facts.task, facts.target, start.recurrence});
-    for (std::size_t index = 0; index < stages.size(); ++index) {
-      const NumberedStage stage{stages[index], index + 1};
+    int number = last_number(facts);
+    for (const auto& name : stages) {
+      // A stage that is skipped keeps its number.
+      ++number;
       if (is_near_floor(*best, options_.floor_ratio)) return finish(std::move(decision), near_floor_reason(*best));
       if (needs_profile(*best, options_.profiles)) {
         decision.profiles.push_back(best->action.id);
         return decision;
       }
-      if (auto reason = reason_to_skip(stage.name, tuned(*best, facts), options_.early_exit)) {
-        skipped += (skipped.empty() ? "; skipped " : ", ") + stage.name + " (" + *reason + ')';
+      if (auto reason = reason_to_skip(name, tuned(*best, facts), options_.early_exit)) {
+        skipped += (skipped.empty() ? "; skipped " : ", ") + name + " (" + *reason + ')';
         continue;
       }
-      best = tune_stage(history, stage, *best, decision);
+      best = tune_stage(history, {name, number, words_on_earlier(history, facts, name, *best)}, *best, decision);
       decision.best = best->action.id;
       if (!decision.actions.empty() || !decision.profiles.empty()) return decision;
     }
@@ -233,7 +287,7 @@ class HybridPolicy final : public Policy {
   const ActionResult* tune_stage(const History& history, const NumberedStage& stage, const ActionResult& start,
                                  Decision& decision) const {
     const ActionResult* best = &start;
-    std::string instructions;
+    std::string instructions = stage.instructions;
     bool has_lost = false;
     for (int attempt = 1; attempt <= options_.stage_tries; ++attempt) {
       if (is_near_floor(*best, options_.floor_ratio)) break;

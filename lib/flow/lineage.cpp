@@ -14,14 +14,14 @@ std::string parent_of(const std::string& id) {
   return slash == id.npos ? "" : id.substr(0, slash);
 }
 
-/// The ids before this one in its chain: "a/repair1" and "a/repair2" for "a/repair3", rounds and further tries of a
-/// stage likewise. None for other ids.
+/// The ids before this one in its chain: "a/repair1" and "a/repair2" for "a/repair3", rounds, stages and further tries
+/// of a stage likewise. None for other ids.
 std::vector<std::string> earlier_siblings(const std::string& id) {
   const auto digits = id.find_last_not_of("0123456789") + 1;
   const std::string stem = id.substr(0, digits);
   const std::string name = stem.substr(stem.rfind('/') + 1);
   constexpr std::size_t k_most_digits = 6;
-  const bool is_numbered = name == "repair" || name == "round" || name == "again";
+  const bool is_numbered = name == "repair" || name == "round" || name == "stage" || name == "again";
   if (!is_numbered || digits == id.size() || id.size() - digits > k_most_digits) return {};
   std::vector<std::string> siblings;
   for (int number = std::stoi(id.substr(digits)) - 1; number > 0; --number)

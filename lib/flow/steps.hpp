@@ -25,8 +25,15 @@ inline namespace v0 {
 /// means here.
 [[nodiscard]] Result<void> check_same_run(const RunStarted& started, const RunStarted& wanted, int cores);
 
-/// What the policy is told about the task.
-[[nodiscard]] SearchFacts search_facts(const FlowRequest& request, const TaskDescribed& task);
+/// Checks that a run can be continued as `wanted`: its task, target, policy and start kernel are the same, and options
+/// that verdicts and times depend on. InvalidArgument names the first difference.
+[[nodiscard]] Result<void> check_continuable(const RunStarted& started, const RunStarted& wanted, int cores);
+
+/// What the policy is told besides the history; points into the state.
+[[nodiscard]] SearchFacts search_facts(const FlowRequest& request, const RunState& state);
+
+/// Upper bound on the actions of a run in all its time; unset: unknown.
+[[nodiscard]] std::optional<int> most_actions(const Policy& policy, const RunState& state);
 
 /// The contents of the prompt for an action.
 [[nodiscard]] PromptRequest prompt_request(const FlowRequest& request, const TaskDescribed& task,

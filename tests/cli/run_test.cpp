@@ -93,6 +93,37 @@ TEST_CASE("the same command goes on, another one is refused", "[cli][run]") {
   CHECK(fs::exists(kgen.path("out/relu/two/best_code.cpp")));
 }
 
+TEST_CASE("run --continue goes on with other options, and what was found stays", "[cli][run]") {
+  Fixture kgen;
+  kgen.judge = judge;
+  std::vector<std::string> asked;
+  kgen.model = [&](const LLMRequest& request) {
+    asked.push_back(request.id);
+    return kernel(request.id == "relu.sample1" ? "fast" : "slow");
+  };
+  const auto samples = [](const char* count) {
+    return std::vector<std::string>{"--policy", "one-shot", "--samples", count};
+  };
+  CHECK(kgen.run(run_arguments(kgen, samples("1"))) == 0);
+  CHECK(kgen.run(run_arguments(kgen, samples("2"))) == 64);
+  CHECK(kgen.err.str().find("give the new one a journal of its own (--name), or continue this one (--continue)") !=
+        std::string::npos);
+  auto more = samples("2");
+  more.emplace_back("--continue");
+  CHECK(kgen.run(run_arguments(kgen, more)) == 0);
+  CHECK(asked == std::vector<std::string>{"relu.sample1", "relu.sample2"});
+  CHECK(kgen.err.str().find("continuing a run: what it has found stays") != std::string::npos);
+  CHECK(kgen.out.str().find("best kernel: sample1") != std::string::npos);
+  // From now on these are the options of the run.
+  CHECK(kgen.run(run_arguments(kgen, samples("2"))) == 0);
+  CHECK(kgen.run(run_arguments(kgen, samples("1"))) == 64);
+  CHECK(asked.size() == 2);
+  more.insert(more.end(), {"--precision", "tf32"});
+  CHECK(kgen.run(run_arguments(kgen, more)) == 64);
+  CHECK(kgen.err.str().find("a run that was started with precision strict cannot be continued with tf32") !=
+        std::string::npos);
+}
+
 TEST_CASE("a run of one thread per core goes on where there are more cores", "[cli][run]") {
   Fixture kgen;
   kgen.judge = judge;

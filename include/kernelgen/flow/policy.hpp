@@ -5,6 +5,7 @@
 
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -38,6 +39,8 @@ struct SearchFacts {
   Target target = Target::Cpp;
   /// Threads of a CPU that a kernel may use; unset for other targets than `cpp`, and where it is unknown.
   std::optional<int> threads{};
+  /// Ids of the actions that began before the run was continued (FlowRequest::continues). nullptr: it was not.
+  const std::set<std::string>* earlier = nullptr;
 };
 
 /// A search strategy. Implementations are immutable.
@@ -51,8 +54,8 @@ class Policy {
   /// A function of the history alone, whatever the order in which actions finished. A decision without actions and
   /// profiles that is not finished, while nothing runs, is a bug.
   [[nodiscard]] virtual Decision next(const History& history) const = 0;
-  /// The same for policies that want to know the task as well; this is what the engine calls. Unless overridden:
-  /// next().
+  /// The same for policies that want to know the facts as well; this is what the engine calls. Unless overridden it is
+  /// next(), with the best of all results where the run was continued, so that the best never gets worse.
   [[nodiscard]] virtual Decision decide(const History& history, const SearchFacts& facts) const;
   /// Upper bound on the actions of a search, without the known results. Unset: the policy cannot tell.
   [[nodiscard]] virtual std::optional<int> max_actions() const { return std::nullopt; }

@@ -161,7 +161,7 @@ TEST_CASE("a prompt knows the steps before it", "[flow][engine]") {
   CHECK(prompts.at("task.seed2-optimize-repair1") == "repair variant= base=seed2/optimize history=seed2 ");
   CHECK(prompts.at("task.stage3") ==
         "stage variant=memory_and_tuning base=stage2 "
-        "history=seed2 seed2/optimize seed2/optimize/repair1 ");
+        "history=seed2 seed2/optimize seed2/optimize/repair1 stage1 ");
 }
 
 TEST_CASE("a run that was cut anywhere goes on to the same end", "[flow][engine][resume]") {
