@@ -47,6 +47,7 @@ set(KERNELGEN_PUBLIC_HEADERS
   profile/profiler.hpp
   profile/report_reader.hpp
   prompt/error_classifier.hpp
+  prompt/knowledge_topics.hpp
   prompt/prompt_builder.hpp
   prompt/prompt_device.hpp
   prompt/prompt_set.hpp

@@ -30,6 +30,7 @@ struct RunOptions {
   std::optional<double> price_input;
   std::optional<double> price_output;
   std::optional<double> price_cached;
+  bool continues = false;
   bool json = false;
 };
 
@@ -57,6 +58,7 @@ Result<FlowRequest> make_request(const RunOptions& options, Context& context) {
   KERNELGEN_TRY(auto request,
                 make_flow_request(options.search, std::move(task), options.search.name, *options.target, device));
   request.budget = budget_of(options.budget);
+  request.continues = options.continues;
   KERNELGEN_TRY(request.prices, choose_prices(options));
   KERNELGEN_TRY(request.start, read_start(options.search.search.start_from, *options.target));
   return request;
@@ -200,6 +202,9 @@ std::vector<Option> describe_options(RunOptions& options, const Environment& env
        .value_name = "FILE",
        .help = "hybrid: search on from this kernel, as from a seed; with --seeds 0 from nothing else",
        .value = values::file(options.search.search.start_from)},
+      {.name = "--continue",
+       .help = "Go on with a run that is over, or with other options than it had; what it found stays",
+       .value = values::flag(options.continues)},
       no_sanitize_option(options.search),
       {.name = "--json",
        .help = "Print the outcome as JSON, and nothing else, to standard output",

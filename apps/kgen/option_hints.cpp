@@ -16,6 +16,7 @@ const std::vector<OptionHint>& option_hints() {
       {"the catalog of GPUs", "kgen devices --all"},
       {"say where its checkout is", "KERNELBENCH_DIR"},
       {"a journal of its own", "--name"},
+      {"continue this one", "--continue"},
       {"name another model", "--llm"},
       {"mend that", "kgen doctor says how"},
       {"install a torch that fits the driver", "kgen doctor says which one"},

@@ -115,6 +115,7 @@ void RunDisplay::note(const Event& event) {
   if (const auto* taken = std::get_if<ProfileTaken>(&event.body)) note_profile(*taken);
   if (const auto* exhausted = std::get_if<BudgetExhausted>(&event.body)) write_line(exhausted->message);
   if (std::holds_alternative<RunResumed>(event.body)) write_line("going on with a run that was started before");
+  if (std::holds_alternative<RunContinued>(event.body)) write_line("continuing a run: what it has found stays");
 }
 
 void RunDisplay::note_end(const ActionResult& result) {

@@ -23,6 +23,12 @@ Result<void> check_names(const std::string& option, const std::vector<std::strin
   return error;
 }
 
+/// Checks names of stages. Those that stand for several are known already.
+Result<void> check_stages(std::vector<std::string> names, std::vector<std::string> known) {
+  names.erase(std::remove(names.begin(), names.end(), k_auto_stages), names.end());
+  return check_names("--stages", names, std::move(known), {std::string(k_auto_stages), "three", "four", "none"});
+}
+
 Result<std::vector<std::string>> choose_escalations(std::string_view asked, const PromptBuilder& prompts,
                                                     Target target) {
   std::vector<std::string> names;
@@ -81,8 +87,7 @@ Result<std::unique_ptr<Policy>> make_policy(const SearchOptions& options, const 
   hybrid.analyze = !options.no_analysis;
   hybrid.early_exit = options.early_exit ? EarlyExit::Yes : EarlyExit::No;
   KERNELGEN_TRY(hybrid.stages, choose_stages(options.stages).context("--stages"));
-  KERNELGEN_CHECK(
-      check_names("--stages", hybrid.stages, prompts.variants(PromptKind::Stage, target), {"three", "four", "none"}));
+  KERNELGEN_CHECK(check_stages(hybrid.stages, prompts.variants(PromptKind::Stage, target)));
   return make_hybrid_policy(std::move(hybrid));
 }
 
@@ -121,8 +126,9 @@ void add_hybrid_options(std::vector<Option>& options, SearchOptions& search) {
   options.push_back(
       count_option("--optimize-repairs", hybrid.optimize_repairs, "hybrid: attempts to repair an optimized kernel"));
   options.push_back(count_option("--stage-repairs", hybrid.stage_repairs, "hybrid: attempts to repair a stage"));
-  options.push_back(search_option("--stages", "SET", "hybrid: three, four, none, or stages in their order: A,B,C",
-                                  name_list(search.stages, {"three", "four", "none"})));
+  options.push_back(search_option("--stages", "SET",
+                                  "hybrid: auto (as suits the task), three, four, none, or stages: A,B,C",
+                                  name_list(search.stages, {"auto", "three", "four", "none"})));
   options.push_back(search_option("--stage-tries", "N",
                                   "hybrid: kernels for a stage, while they gain and once more after one that does not",
                                   values::whole_number(hybrid.stage_tries, {1, 100})));

@@ -17,7 +17,7 @@ struct SearchOptions {
   std::string policy = "hybrid";
   HybridOptions hybrid;
   RoundsOptions rounds;
-  std::string stages = "three";
+  std::string stages{k_auto_stages};
   /// Names separated by commas, or "none".
   std::string escalations = join(default_escalations(), ",");
   int samples = 3;

@@ -49,6 +49,7 @@
 #include <kernelgen/profile/profiler.hpp>
 #include <kernelgen/profile/report_reader.hpp>
 #include <kernelgen/prompt/error_classifier.hpp>
+#include <kernelgen/prompt/knowledge_topics.hpp>
 #include <kernelgen/prompt/prompt_builder.hpp>
 #include <kernelgen/prompt/prompt_device.hpp>
 #include <kernelgen/prompt/prompt_set.hpp>

@@ -4,8 +4,9 @@ namespace kernelgen {
 inline namespace v0 {
 
 bool ActionResult::correct() const {
-  return (status == ActionStatus::Evaluated || status == ActionStatus::Duplicate) && record &&
-         record->outcome.correct();
+  const bool has_verdict =
+      status == ActionStatus::Evaluated || status == ActionStatus::Duplicate || status == ActionStatus::Unchanged;
+  return has_verdict && record && record->outcome.correct();
 }
 
 std::optional<double> ActionResult::score() const {

@@ -256,6 +256,7 @@ inline constexpr auto names_of<ActionStatus> = make_names<ActionStatus>({
     {ActionStatus::Analyzed, "analyzed"},
     {ActionStatus::NoCode, "no_code"},
     {ActionStatus::Duplicate, "duplicate"},
+    {ActionStatus::Unchanged, "unchanged"},
     {ActionStatus::ModelFailed, "model_failed"},
     {ActionStatus::NotJudged, "not_judged"},
 });

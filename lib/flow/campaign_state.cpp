@@ -193,9 +193,7 @@ std::vector<SessionTime> sessions_of(const std::vector<Event>& events) {
   for (const auto& event : events) {
     const auto time = parse_utc(event.time);
     if (!time) continue;
-    const bool begins =
-        std::holds_alternative<RunStarted>(event.body) || std::holds_alternative<RunResumed>(event.body);
-    if (begins)
+    if (begins_session(event.body))
       sessions.emplace_back(*time, *time);
     else if (!sessions.empty())
       sessions.back().second = std::max(sessions.back().second, *time);
@@ -231,6 +229,7 @@ CampaignRunSummary summarize_run(const CampaignRun& run, const std::vector<Event
   for (const auto& event : events) apply(state, event);
   auto summary = summarize_run(run);
   summary.status = status_of(state, run.request);
+  summary.max_actions = most_actions(run.policy, state);
   summary.best = state.best;
   if (const auto best = state.history.find(state.best); best != state.history.end())
     summary.best_score = best->second.score();

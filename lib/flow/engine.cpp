@@ -121,7 +121,7 @@ class Engine {
   }
 
   [[nodiscard]] FlowProgress progress() const {
-    FlowProgress progress{.spent = state_.spent, .max_actions = policy_.max_actions(), .best = state_.best};
+    FlowProgress progress{.spent = state_.spent, .max_actions = most_actions(policy_, state_), .best = state_.best};
     for (const auto& [id, result] : state_.history) progress.finished_actions += result.number > 0 ? 1 : 0;
     if (const auto best = state_.history.find(state_.best); best != state_.history.end())
       progress.best_score = best->second.score();
@@ -141,11 +141,12 @@ class Engine {
     // A run without any reply may start over with other options, for example after a mistyped model.
     if (!state_.started || (!same && state_.replies == 0) || (has_failed && session_.restart == Restart::IfFailed)) {
       KERNELGEN_CHECK(record(std::move(wanted)));
+    } else if (request_.continues && (!same || is_over())) {
+      KERNELGEN_CHECK(continue_run(std::move(wanted)));
     } else {
       KERNELGEN_CHECK(std::move(same));
-      const bool more = state_.exhausted && !exhausted_budget(request_.budget, state_.spent);
-      const bool reopens = !state_.ended_by_outage.empty() && !(state_.finished && state_.finished->reached);
-      if (state_.finished && !more && !reopens) return {};
+      if (is_over()) return {};
+      const bool reopens = reopens_actions();
       KERNELGEN_CHECK(record(RunResumed{std::string(version())}));
       if (reopens) KERNELGEN_CHECK(reopen());
     }
@@ -156,6 +157,25 @@ class Engine {
     KERNELGEN_CHECK(describe_task());
     KERNELGEN_CHECK(judge_start());
     return resume_open_actions();
+  }
+
+  /// True if a resumed run would do nothing, the check of its winner aside.
+  [[nodiscard]] bool is_over() const {
+    const bool more = state_.exhausted && !exhausted_budget(request_.budget, state_.spent);
+    return state_.finished && !more && !reopens_actions();
+  }
+
+  [[nodiscard]] bool reopens_actions() const {
+    return !state_.ended_by_outage.empty() && !(state_.finished && state_.finished->reached);
+  }
+
+  /// Goes on with other options, or after the end. Requests that are open are asked as they are.
+  Result<void> continue_run(RunStarted wanted) {
+    KERNELGEN_CHECK(check_continuable(*state_.started, wanted, threads_of(request_.evaluation)));
+    if (const auto exhausted = exhausted_budget(request_.budget, state_.spent))
+      return Error{ErrorCode::InvalidArgument, exhausted->message + "; give a larger one to continue the run"};
+    return record(RunContinued{std::move(wanted.kernelgen_version), std::move(wanted.policy), std::move(wanted.options),
+                               std::move(wanted.model)});
   }
 
   /// Judges the kernel that the run starts from, unless an earlier session has.
@@ -209,7 +229,7 @@ class Engine {
   /// Asks the policy, and starts the actions that it returns.
   Result<void> decide() {
     KERNELGEN_CHECK(fail_timed_out_requests());
-    const auto decision = policy_.next(state_.history);
+    const auto decision = policy_.decide(state_.history, search_facts(request_, state_));
     if (decision.best != state_.best) KERNELGEN_CHECK(record(BestChanged{decision.best}));
     if (decision.finished) return busy_ == 0 ? finish(decision.reason) : Result<void>{};
     if (stop_.stop_requested()) return {};

@@ -1,4 +1,6 @@
 #include <algorithm>
+#include <charconv>
+#include <set>
 #include <string_view>
 #include <utility>
 
@@ -22,8 +24,12 @@ constexpr std::string_view k_after_gain =
 constexpr std::string_view k_after_loss =
     "The last answer to this focus was correct, but not faster than the kernel above by as much as counts. Its numbers "
     "are among the earlier attempts. Take another way within this focus.";
+constexpr std::string_view k_after_failure =
+    "The last answer to this focus was not correct; its failure is among the earlier attempts. Take a way within this "
+    "focus that cannot fail so.";
 constexpr std::string_view k_after_no_change =
-    "The last answer to this focus was the kernel above, unchanged. Look once more: name what limits this kernel "
+    "The last answer to this focus was the kernel above, unchanged but for comments and blanks. Look once more: name "
+    "what limits this kernel "
     "within this focus, and change that. Return it unchanged only if nothing is left.";
 
 class HybridPolicy final : public Policy {
@@ -51,11 +57,17 @@ class HybridPolicy final : public Policy {
             {"early_exit", options_.early_exit == EarlyExit::No ? "no" : "yes"}};
   }
 
-  [[nodiscard]] Decision next(const History& history) const override {
+  [[nodiscard]] Decision next(const History& history) const override { return decide(history, {}); }
+
+  [[nodiscard]] Decision decide(const History& history, const SearchFacts& facts) const override {
     Decision decision;
     const ActionResult* best = search(history, decision);
+    for (const auto& id : earlier_ids(facts)) best = better_of(best, find_result(history, id));
     if (best != nullptr) decision.best = best->action.id;
     if (!decision.actions.empty() || !decision.profiles.empty()) return decision;
+    // What was open when the run was continued may be the best one yet.
+    for (const auto& id : earlier_ids(facts))
+      if (find_result(history, id) == nullptr) return decision;
     if (best == nullptr) return finish(std::move(decision), "no seed and no optimized kernel was correct");
     if (!best->score()) return finish(std::move(decision), "the best kernel has no time that counts; nothing to tune");
     if (is_near_floor(*best, options_.floor_ratio)) return finish(std::move(decision), near_floor_reason(*best));
@@ -63,7 +75,7 @@ class HybridPolicy final : public Policy {
     if (skips && best->recurrence == Recurrence::Persistent)
       return finish(std::move(decision), "the best kernel is persistent and has a score of at least " +
                                              to_text(options_.skip_stages_score) + "; stages are skipped");
-    return tune(history, *best, std::move(decision));
+    return tune(history, facts, *best, std::move(decision));
   }
 
   [[nodiscard]] std::optional<int> max_actions() const override {
@@ -72,10 +84,22 @@ class HybridPolicy final : public Policy {
     const int after_seed = options_.analyze ? 1 + chain(options_.optimize_repairs) : 0;
     const int start = options_.has_start ? chain(options_.seed_repairs) - 1 + after_seed : 0;
     return start + options_.seeds * (chain(options_.seed_repairs) + after_seed) +
-           static_cast<int>(options_.stages.size()) * options_.stage_tries * chain(options_.stage_repairs);
+           static_cast<int>(most_stages(options_.stages)) * options_.stage_tries * chain(options_.stage_repairs);
   }
 
  private:
+  /// Ids of the actions before the run was continued.
+  static const std::set<std::string>& earlier_ids(const SearchFacts& facts) {
+    static const std::set<std::string> k_none;
+    return facts.earlier == nullptr ? k_none : *facts.earlier;
+  }
+
+  /// The correct one with the higher score, the first of two equal ones; nullptr where none is correct.
+  static const ActionResult* better_of(const ActionResult* first, const ActionResult* second) {
+    if (second == nullptr || !second->correct()) return first;
+    return first == nullptr || score_or_zero(*second) > score_or_zero(*first) ? second : first;
+  }
+
   static Decision finish(Decision decision, std::string reason) {
     decision.finished = true;
     decision.reason = std::move(reason);
@@ -117,9 +141,7 @@ class HybridPolicy final : public Policy {
   /// other, so that the search does not depend on the order of the answers.
   const ActionResult* search(const History& history, Decision& decision) const {
     const ActionResult* best = nullptr;
-    const auto consider = [&](const ActionResult* result) {
-      if (result != nullptr && (best == nullptr || score_or_zero(*result) > score_or_zero(*best))) best = result;
-    };
+    const auto consider = [&](const ActionResult* result) { best = better_of(best, result); };
     for (const auto& root : roots()) {
       const auto chain = advance_repair_chain(history, root, repairs(options_.seed_repairs));
       consider(chain.correct);
@@ -165,13 +187,53 @@ class HybridPolicy final : public Policy {
     return chain.correct;
   }
 
-  [[nodiscard]] Action stage(std::size_t index, int attempt, const ActionResult& base, std::string instructions) const {
+  /// A stage with its number in the run, from 1.
+  struct NumberedStage {
+    std::string name;
+    int number = 1;
+    /// What its first prompt says about answers to the same focus before the run was continued.
+    std::string instructions{};
+  };
+
+  /// The highest number of a stage before the run was continued; 0 without any.
+  static int last_number(const SearchFacts& facts) {
+    constexpr std::string_view k_stem = "stage";
+    int last = 0;
+    for (const std::string_view id : earlier_ids(facts)) {
+      int number = 0;
+      if (!id.starts_with(k_stem)) continue;
+      std::from_chars(id.data() + k_stem.size(), id.data() + id.size(), number);
+      last = std::max(last, number);
+    }
+    return last;
+  }
+
+  /// What to say about the last answer to this focus before the run was continued, if it is this kernel or started from
+  /// it.
+  static std::string words_on_earlier(const History& history, const SearchFacts& facts, const std::string& name,
+                                      const ActionResult& kernel) {
+    const ActionResult* last = nullptr;
+    for (const auto& id : earlier_ids(facts)) {
+      const auto* result = find_result(history, id);
+      const bool is_about = result != nullptr && result->action.kind == PromptKind::Stage &&
+                            result->action.variant == name && result->candidate &&
+                            (id == kernel.action.id || result->action.base == kernel.action.id);
+      if (is_about && (last == nullptr || result->number > last->number)) last = result;
+    }
+    if (last == nullptr) return "";
+    if (last->action.id == kernel.action.id) return std::string(k_after_gain);
+    if (!last->correct()) return std::string(k_after_failure);
+    return std::string(is_unchanged(*last, kernel) ? k_after_no_change : k_after_loss);
+  }
+
+  [[nodiscard]] Action stage_action(const NumberedStage& stage, int attempt, const ActionResult& base,
+                                    std::string instructions) const {
     Action action;
-    action.id = "stage" + std::to_string(index + 1);
+    action.id = "stage" + std::to_string(stage.number);
     if (attempt > 1) action.id += "/again" + std::to_string(attempt - 1);
     action.kind = PromptKind::Stage;
     action.base = base.action.id;
-    action.variant = options_.stages[index];
+    action.variant = stage.name;
     action.temperature = options_.temperature;
     action.instructions = std::move(instructions);
     return action;
@@ -181,35 +243,51 @@ class HybridPolicy final : public Policy {
     return score_or_zero(answer) > score_or_zero(best) * (1 + options_.min_stage_gain);
   }
 
+  [[nodiscard]] static TunedKernel tuned(const ActionResult& kernel, const SearchFacts& facts) {
+    return {.profile = kernel.profile ? &*kernel.profile : nullptr,
+            .headroom = kernel.headroom,
+            .recurrence = kernel.recurrence,
+            .threads = facts.threads};
+  }
+
+  /// Earlier versions knew the same code only by its id.
+  [[nodiscard]] static bool is_unchanged(const ActionResult& answer, const ActionResult& base) {
+    return answer.status == ActionStatus::Unchanged || answer.candidate->id == base.candidate->id;
+  }
+
   /// Asks for one stage after the other. Each starts from the best kernel and replaces it only when it is faster.
-  [[nodiscard]] Decision tune(const History& history, const ActionResult& start, Decision decision) const {
+  [[nodiscard]] Decision tune(const History& history, const SearchFacts& facts, const ActionResult& start,
+                              Decision decision) const {
     const ActionResult* best = &start;
     std::string skipped;
-    for (std::size_t index = 0; index < options_.stages.size(); ++index) {
+    const auto stages = expand_stages(options_.stages, {facts.task, facts.target, start.recurrence});
+    int number = last_number(facts);
+    for (const auto& name : stages) {
+      // A stage that is skipped keeps its number.
+      ++number;
       if (is_near_floor(*best, options_.floor_ratio)) return finish(std::move(decision), near_floor_reason(*best));
       if (needs_profile(*best, options_.profiles)) {
         decision.profiles.push_back(best->action.id);
         return decision;
       }
-      if (auto reason =
-              reason_to_skip(options_.stages[index], best->profile.value_or(Profile{}), options_.early_exit)) {
-        skipped += (skipped.empty() ? "; skipped " : ", ") + options_.stages[index] + " (" + *reason + ')';
+      if (auto reason = reason_to_skip(name, tuned(*best, facts), options_.early_exit)) {
+        skipped += (skipped.empty() ? "; skipped " : ", ") + name + " (" + *reason + ')';
         continue;
       }
-      best = tune_stage(history, index, *best, decision);
+      best = tune_stage(history, {name, number, words_on_earlier(history, facts, name, *best)}, *best, decision);
       decision.best = best->action.id;
       if (!decision.actions.empty() || !decision.profiles.empty()) return decision;
     }
-    return finish(std::move(decision), options_.stages.empty()
+    return finish(std::move(decision), stages.empty()
                                            ? "the seeds and their optimized kernels are done; no stages follow"
                                            : "all stages are done" + skipped);
   }
 
   /// Adds the next action of a stage, or a profile that it needs. Returns the best kernel so far.
-  const ActionResult* tune_stage(const History& history, std::size_t index, const ActionResult& start,
+  const ActionResult* tune_stage(const History& history, const NumberedStage& stage, const ActionResult& start,
                                  Decision& decision) const {
     const ActionResult* best = &start;
-    std::string instructions;
+    std::string instructions = stage.instructions;
     bool has_lost = false;
     for (int attempt = 1; attempt <= options_.stage_tries; ++attempt) {
       if (is_near_floor(*best, options_.floor_ratio)) break;
@@ -217,7 +295,7 @@ class HybridPolicy final : public Policy {
         decision.profiles.push_back(best->action.id);
         break;
       }
-      const Action root = stage(index, attempt, *best, std::move(instructions));
+      const Action root = stage_action(stage, attempt, *best, std::move(instructions));
       const auto chain = advance_repair_chain(history, root, repairs(options_.stage_repairs));
       if (chain.next) decision.actions.push_back(*chain.next);
       if (chain.next || chain.correct == nullptr) break;
@@ -228,7 +306,7 @@ class HybridPolicy final : public Policy {
       } else if (has_lost) {
         break;
       } else {
-        instructions = chain.correct->candidate->id == best->candidate->id ? k_after_no_change : k_after_loss;
+        instructions = is_unchanged(*chain.correct, *best) ? k_after_no_change : k_after_loss;
         has_lost = true;
       }
     }

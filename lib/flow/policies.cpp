@@ -8,6 +8,17 @@
 
 namespace kernelgen {
 inline namespace v0 {
+
+Decision Policy::decide(const History& history, const SearchFacts& facts) const {
+  auto decision = next(history);
+  if (facts.earlier == nullptr) return decision;
+  const auto* best = best_of(history);
+  const auto* chosen = find_result(history, decision.best);
+  if (best != nullptr && (chosen == nullptr || score_or_zero(*best) > score_or_zero(*chosen)))
+    decision.best = best->action.id;
+  return decision;
+}
+
 namespace {
 
 Decision with_best(const History& history) {

@@ -20,8 +20,23 @@ void add(RunState& state, const RunStarted& event) {
   state.best.clear();
   state.finished.reset();
   state.ended_by_outage.clear();
+  state.continuations = 0;
+  state.earlier.clear();
 }
 void add(RunState& state, const RunResumed&) { state.finished.reset(); }
+/// What is open stays open, and belongs to the time before.
+void add(RunState& state, const RunContinued& event) {
+  if (!state.started) return;
+  state.started->kernelgen_version = event.kernelgen_version;
+  state.started->policy = event.policy;
+  state.started->options = event.options;
+  state.started->model = event.model;
+  state.finished.reset();
+  state.ended_by_outage.clear();
+  ++state.continuations;
+  for (const auto& [id, result] : state.history) state.earlier.insert(id);
+  for (const auto& [number, open] : state.open) state.earlier.insert(open.action.id);
+}
 void add(RunState& state, const TaskDescribed& event) { state.task = event; }
 void add(RunState& state, const ActionIssued& event) {
   state.open[event.number] = {.action = event.action, .prompt = event.prompt};
@@ -114,10 +129,14 @@ bool RunState::has_action(const std::string& action_id) const {
          std::any_of(open.begin(), open.end(), [&](const auto& entry) { return entry.second.action.id == action_id; });
 }
 
+bool begins_session(const EventBody& body) {
+  return std::holds_alternative<RunStarted>(body) || std::holds_alternative<RunResumed>(body) ||
+         std::holds_alternative<RunContinued>(body);
+}
+
 void apply(RunState& state, const Event& event) {
-  const bool session = std::holds_alternative<RunStarted>(event.body) || std::holds_alternative<RunResumed>(event.body);
   const auto time = parse_utc(event.time);
-  if (session) {
+  if (begins_session(event.body)) {
     state.earlier_sessions_ = state.spent.time;
     state.session_started_ = time;
     state.exhausted = false;

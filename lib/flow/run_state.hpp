@@ -62,6 +62,10 @@ struct RunState {
   bool exhausted = false;
   /// Number of replies so far. Without one, a run can start over without losing anything.
   int replies = 0;
+  /// Number of times that the run was continued.
+  int continuations = 0;
+  /// Ids of the actions that began before it was continued last.
+  std::set<std::string> earlier;
   /// Ids of finished actions that an earlier version gave up because of an outage.
   std::set<std::string> ended_by_outage;
 
@@ -76,6 +80,9 @@ struct RunState {
   std::optional<std::chrono::system_clock::time_point> session_started_;
   std::chrono::milliseconds earlier_sessions_{0};
 };
+
+/// True for events with which a session begins: RunStarted, RunResumed, RunContinued.
+[[nodiscard]] bool begins_session(const EventBody& body);
 
 /// Adds an event to the state.
 void apply(RunState& state, const Event& event);

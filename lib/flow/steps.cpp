@@ -1,7 +1,9 @@
 #include "flow/steps.hpp"
 
 #include <algorithm>
+#include <functional>
 #include <map>
+#include <set>
 
 #include <kernelgen/profile/findings.hpp>
 #include <kernelgen/profile/headroom.hpp>
@@ -10,6 +12,7 @@
 
 #include "flow/lineage.hpp"
 #include "flow/option_text.hpp"
+#include "flow/same_code.hpp"
 
 namespace kernelgen {
 inline namespace v0 {
@@ -163,33 +166,88 @@ std::vector<std::pair<std::string, std::string>> options_of(const FlowRequest& r
   return {options.begin(), options.end()};
 }
 
-Result<void> check_same_run(const RunStarted& started, const RunStarted& wanted, int cores) {
-  const auto differs = [](const std::string& what, const std::string& was, const std::string& now) {
-    return Error{ErrorCode::InvalidArgument, "this run was started with " + what + " " + was + ", not " + now +
-                                                 "; give the new one a journal of its own"};
+namespace {
+
+/// A setting that differs between a run and what is wanted now.
+struct Difference {
+  std::string name;
+  std::string was;
+  std::string now;
+};
+
+/// What differs, except for the task; the first is the one to name.
+std::vector<Difference> differences(const RunStarted& started, const RunStarted& wanted, int cores) {
+  std::vector<Difference> found;
+  const auto compare = [&](const std::string& name, const std::string& was, const std::string& value) {
+    if (was != value) found.push_back({name, was, value});
   };
-  if (started.task.content_id != wanted.task.content_id)
-    return Error{ErrorCode::InvalidArgument,
-                 "the task file changed since this run was started; give the new run a journal of its own"};
-  if (started.kernelgen_version != wanted.kernelgen_version)
-    return differs("kernelgen", started.kernelgen_version, wanted.kernelgen_version);
-  if (started.target != wanted.target)
-    return differs("target", std::string(to_string(started.target)), std::string(to_string(wanted.target)));
-  if (started.policy != wanted.policy) return differs("policy", started.policy, wanted.policy);
-  if (started.model != wanted.model && model_identity(started.model) != wanted.model)
-    return differs("model", started.model, wanted.model);
+  compare("kernelgen", started.kernelgen_version, wanted.kernelgen_version);
+  compare("target", std::string(to_string(started.target)), std::string(to_string(wanted.target)));
+  compare("policy", started.policy, wanted.policy);
+  if (model_identity(started.model) != wanted.model) compare("model", started.model, wanted.model);
   const std::map<std::string, std::string> now(wanted.options.begin(), wanted.options.end());
   for (const auto& [recorded, recorded_value] : started.options) {
     if (is_retired(recorded)) continue;
     const auto name = current_name(recorded);
     const auto was = current_value(name, recorded_value);
-    const auto found = now.find(name);
-    const std::string value = found == now.end() ? "(none)" : found->second;
+    const auto option = now.find(name);
+    const std::string value = option == now.end() ? "(none)" : option->second;
     // Earlier versions recorded the number of cores for "one per core".
     if (name == "threads" && value == "0" && was == std::to_string(cores)) continue;
-    if (was != value) return differs(name, was, value);
+    compare(name, was, value);
   }
-  return {};
+  return found;
+}
+
+/// True if a run cannot be continued where this differs: its verdicts and times would be those of another task, its
+/// actions those of another policy, or its first kernel another one.
+bool is_fixed(const Difference& difference) {
+  static const std::set<std::string, std::less<>> k_fixed{
+      "target",          "policy",          "atol", "rtol", "precision", "shrink", "threads", "library_use",
+      "evaluation_mode", "full_comparisons"};
+  const bool is_other_start = difference.name == "start" && difference.was != "none" && difference.now != "none";
+  return is_other_start || k_fixed.contains(difference.name);
+}
+
+Error changed_task() {
+  return {ErrorCode::InvalidArgument,
+          "the task file changed since this run was started; give the new run a journal of its own"};
+}
+
+}  // namespace
+
+Result<void> check_same_run(const RunStarted& started, const RunStarted& wanted, int cores) {
+  if (started.task.content_id != wanted.task.content_id) return changed_task();
+  const auto found = differences(started, wanted, cores);
+  if (found.empty()) return {};
+  const auto& [name, was, now] = found.front();
+  const bool continuable = std::none_of(found.begin(), found.end(), is_fixed);
+  return Error{ErrorCode::InvalidArgument, "this run was started with " + name + " " + was + ", not " + now +
+                                               "; give the new one a journal of its own" +
+                                               (continuable ? ", or continue this one" : "")};
+}
+
+Result<void> check_continuable(const RunStarted& started, const RunStarted& wanted, int cores) {
+  if (started.task.content_id != wanted.task.content_id) return changed_task();
+  const auto found = differences(started, wanted, cores);
+  const auto fixed = std::find_if(found.begin(), found.end(), is_fixed);
+  if (fixed == found.end()) return {};
+  return Error{ErrorCode::InvalidArgument, "a run that was started with " + fixed->name + " " + fixed->was +
+                                               " cannot be continued with " + fixed->now +
+                                               "; give the new one a journal of its own"};
+}
+
+SearchFacts search_facts(const FlowRequest& request, const RunState& state) {
+  SearchFacts facts{.target = request.target};
+  if (state.task) facts.task = &state.task->description;
+  if (request.target == Target::Cpp && state.task && state.task->threads > 0) facts.threads = state.task->threads;
+  if (state.continuations > 0) facts.earlier = &state.earlier;
+  return facts;
+}
+
+std::optional<int> most_actions(const Policy& policy, const RunState& state) {
+  const auto most = policy.max_actions();
+  return most ? std::optional(*most + static_cast<int>(state.earlier.size())) : std::nullopt;
 }
 
 PromptRequest prompt_request(const FlowRequest& request, const TaskDescribed& task, const History& history,
@@ -255,6 +313,15 @@ const ActionResult* find_verdict(const History& history, const std::string& cand
   return found == history.end() ? nullptr : &found->second;
 }
 
+/// The result with the kernel that a stage was to change and did not; nullptr for other actions and kernels.
+const ActionResult* unchanged_base(const History& history, const ActionResult& result) {
+  if (result.action.kind != PromptKind::Stage) return nullptr;
+  const auto base = history.find(result.action.base);
+  const bool is_same =
+      base != history.end() && base->second.correct() && is_same_code(*base->second.candidate, *result.candidate);
+  return is_same ? &base->second : nullptr;
+}
+
 }  // namespace
 
 ActionResult read_reply(const OpenAction& open, int number, const FlowRequest& request, const TaskDescription& task,
@@ -278,6 +345,12 @@ ActionResult read_reply(const OpenAction& open, int number, const FlowRequest& r
   result.change = std::move(extracted.change);
   result.recurrence = recurrence_of(*result.candidate, request, detector);
   result.status = ActionStatus::NotJudged;
+  if (const auto* base = unchanged_base(history, result)) {
+    result.record = base->record;
+    result.status = ActionStatus::Unchanged;
+    result.message = "the kernel of " + base->action.id + ", unchanged";
+    return result;
+  }
   if (const auto* first = find_verdict(history, result.candidate->id)) share_verdict(result, *first);
   return result;
 }

@@ -25,12 +25,23 @@ inline namespace v0 {
 /// means here.
 [[nodiscard]] Result<void> check_same_run(const RunStarted& started, const RunStarted& wanted, int cores);
 
+/// Checks that a run can be continued as `wanted`: its task, target, policy and start kernel are the same, and options
+/// that verdicts and times depend on. InvalidArgument names the first difference.
+[[nodiscard]] Result<void> check_continuable(const RunStarted& started, const RunStarted& wanted, int cores);
+
+/// What the policy is told besides the history; points into the state.
+[[nodiscard]] SearchFacts search_facts(const FlowRequest& request, const RunState& state);
+
+/// Upper bound on the actions of a run in all its time; unset: unknown.
+[[nodiscard]] std::optional<int> most_actions(const Policy& policy, const RunState& state);
+
 /// The contents of the prompt for an action.
 [[nodiscard]] PromptRequest prompt_request(const FlowRequest& request, const TaskDescribed& task,
                                            const History& history, const Action& action);
 
 /// Reads a reply: an analysis (checked against the reference), a critique, a candidate that is still to be judged
-/// (status NotJudged), a duplicate of one that was judged in this run, or nothing usable.
+/// (status NotJudged), a duplicate of one that was judged in this run, the unchanged kernel of a stage, or nothing
+/// usable.
 [[nodiscard]] ActionResult read_reply(const OpenAction& open, int number, const FlowRequest& request,
                                       const TaskDescription& task, const History& history,
                                       const PersistentDetector& detector);

@@ -23,12 +23,29 @@ struct StageInterest {
   std::array<std::string_view, 5> findings;
 };
 
-constexpr std::array<StageInterest, 5> k_interests = {
-    {{"grid_and_parallel", {"few_blocks", "low_occupancy", "launch_bound", "small_blocks"}},
-     {"block_tiling", {"compute_bound", "memory_bound", "matrix_units", "low_occupancy", "small_blocks"}},
-     {"memory_access", {"uncoalesced", "memory_bound", "copies", "type_casts"}},
-     {"advanced_memory", {"latency_bound", "memory_bound", "bank_conflicts", "low_occupancy", "uncoalesced"}},
-     {"memory_and_tuning", {"latency_bound", "memory_bound", "uncoalesced", "low_occupancy"}}}};
+constexpr auto k_interests = std::to_array<StageInterest>({
+    {"grid_and_parallel", {"few_blocks", "low_occupancy", "launch_bound", "small_blocks"}},
+    {"block_tiling", {"compute_bound", "memory_bound", "matrix_units", "low_occupancy", "small_blocks"}},
+    {"memory_access", {"uncoalesced", "memory_bound", "copies", "type_casts"}},
+    {"advanced_memory", {"latency_bound", "memory_bound", "bank_conflicts", "low_occupancy", "uncoalesced"}},
+    {"memory_and_tuning", {"latency_bound", "memory_bound", "uncoalesced", "low_occupancy"}},
+    {"loads_in_flight", {"latency_bound", "low_occupancy", "memory_bound"}},
+    {"step_launches", {"launch_bound", "copies", "library_share"}},
+    {"step_product", {"compute_bound", "bank_conflicts", "latency_bound", "matrix_units"}},
+    {"step_exchange", {"latency_bound", "few_blocks"}},
+    {"step_tail", {"latency_bound", "bank_conflicts"}},
+    {"epilogue", {"launch_bound", "memory_bound", "copies", "uncoalesced", "library_share"}},
+    {"window_tiles", {"compute_bound", "memory_bound", "matrix_units", "low_occupancy", "uncoalesced"}},
+    {"attention_tiles", {"compute_bound", "memory_bound", "matrix_units", "few_blocks", "low_occupancy"}},
+    {"attention_softmax", {"compute_bound", "latency_bound", "matrix_units", "bank_conflicts"}},
+    {"row_passes", {"memory_bound", "launch_bound", "copies", "type_casts"}},
+    {"row_split", {"few_blocks", "low_occupancy", "small_blocks", "uncoalesced"}},
+    {"scan_passes", {"memory_bound", "launch_bound", "copies", "few_blocks"}},
+    {"scan_chunks", {"latency_bound", "bank_conflicts", "uncoalesced", "low_occupancy"}},
+    {"network_fusion", {"launch_bound", "memory_bound", "copies", "type_casts"}},
+    {"network_launches", {"launch_bound", "few_blocks", "copies"}},
+    {"network_weights", {"copies", "type_casts", "uncoalesced", "memory_bound"}},
+});
 
 bool interests(std::string_view stage, const ProfileFinding& finding) {
   return std::any_of(k_interests.begin(), k_interests.end(), [&](const StageInterest& one) {

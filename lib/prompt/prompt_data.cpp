@@ -8,9 +8,9 @@
 #include <map>
 
 #include <kernelgen/platform/platform.hpp>
+#include <kernelgen/prompt/knowledge_topics.hpp>
 #include <kernelgen/prompt/reply_reader.hpp>
 
-#include "prompt/knowledge_topics.hpp"
 #include "prompt/step_data.hpp"
 #include "prompt/verdict_data.hpp"
 #include "support/text.hpp"

@@ -106,7 +106,7 @@ void RunFollower::see(Event event, std::optional<Time> appeared) {
 
 void RunFollower::note_session(const Event& event, Time time) {
   const bool restarts = std::holds_alternative<RunStarted>(event.body);
-  if (restarts || std::holds_alternative<RunResumed>(event.body)) {
+  if (begins_session(event.body)) {
     sessions_.emplace_back(time, time);
     if (sessions_.size() > k_max_sessions) {
       sessions_[1].first = sessions_[0].first;

@@ -160,6 +160,12 @@ RunStatus status_of(const RunState& state, const RunReport& run) {
   return state.finished->reached ? RunStatus::Success : RunStatus::Partial;
 }
 
+/// Adds the model that a run was continued with, unless it is the last one of before: "a, b".
+void add_model(std::string& models, const std::string& recorded) {
+  const auto model = model_identity(recorded);
+  if (models != model && !models.ends_with(", " + model)) models += ", " + model;
+}
+
 }  // namespace
 
 AttemptReport report_attempt(const ActionResult& result) {
@@ -186,7 +192,7 @@ AttemptReport report_attempt(const ActionResult& result) {
 
 bool is_sample(const AttemptReport& attempt) {
   return attempt.status == ActionStatus::Evaluated || attempt.status == ActionStatus::Duplicate ||
-         attempt.status == ActionStatus::NoCode;
+         attempt.status == ActionStatus::Unchanged || attempt.status == ActionStatus::NoCode;
 }
 
 std::string_view to_string(RunStatus status) { return names_of<RunStatus>.name(status); }
@@ -237,6 +243,7 @@ RunReport report_run(const std::string& task, const std::string& name, const std
   std::string outage;
   for (const auto& event : events) {
     if (const auto* started = std::get_if<RunStarted>(&event.body)) run.model = model_identity(started->model);
+    if (const auto* continued = std::get_if<RunContinued>(&event.body)) add_model(run.model, continued->model);
     if (const auto* deferred = std::get_if<RequestDeferred>(&event.body)) outage = "paused: " + deferred->message;
     if (std::holds_alternative<ReplyArrived>(event.body)) outage.clear();
     apply(state, event);

@@ -18,7 +18,7 @@ constexpr int k_schema = 1;
 constexpr std::array<std::string_view, std::variant_size_v<EventBody>> k_types{
     "run_started",     "run_resumed",   "task_described",   "action_issued",   "request_sent", "request_pending",
     "request_unknown", "reply_arrived", "request_failed",   "action_finished", "best_changed", "budget_exhausted",
-    "run_finished",    "profile_taken", "request_deferred", "action_reopened"};
+    "run_finished",    "profile_taken", "request_deferred", "action_reopened", "run_continued"};
 
 using Reader = Result<EventBody> (*)(const json::value&);
 

@@ -13,6 +13,7 @@ inline namespace v0 {
 
 BOOST_DESCRIBE_STRUCT(RunStarted, (), (kernelgen_version, task, target, policy, options, model))
 BOOST_DESCRIBE_STRUCT(RunResumed, (), (kernelgen_version))
+BOOST_DESCRIBE_STRUCT(RunContinued, (), (kernelgen_version, policy, options, model))
 BOOST_DESCRIBE_STRUCT(TaskDescribed, (), (description, device, gpu, threads))
 BOOST_DESCRIBE_STRUCT(ActionIssued, (), (number, action, prompt))
 BOOST_DESCRIBE_STRUCT(RequestSent, (), (number))

@@ -199,10 +199,12 @@ TEST_CASE("after a resume every step has its name, and the best and the tokens a
   shown.progress(
       {.spent = {.tokens = 12'345, .time = 3600s}, .finished_actions = 1, .best = "seed1", .best_score = 1.5});
   shown.see(RunResumed{"0.1.0"});
+  shown.see(RunContinued{"0.1.0", "hybrid", {}, "scripted"});
   shown.see(RequestUnknown{2});
   shown.see(RequestSent{2});
   CHECK(shown.screen.text() ==
         "going on with a run that was started before\n"
+        "continuing a run: what it has found stays\n"
         "1:00:00 | 1 step | best seed1 1.50x | 12.3k tokens\n"
         "seed2 asking");
   shown.see(ReplyArrived{2, {.text = "code"}});

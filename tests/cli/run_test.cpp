@@ -93,6 +93,37 @@ TEST_CASE("the same command goes on, another one is refused", "[cli][run]") {
   CHECK(fs::exists(kgen.path("out/relu/two/best_code.cpp")));
 }
 
+TEST_CASE("run --continue goes on with other options, and what was found stays", "[cli][run]") {
+  Fixture kgen;
+  kgen.judge = judge;
+  std::vector<std::string> asked;
+  kgen.model = [&](const LLMRequest& request) {
+    asked.push_back(request.id);
+    return kernel(request.id == "relu.sample1" ? "fast" : "slow");
+  };
+  const auto samples = [](const char* count) {
+    return std::vector<std::string>{"--policy", "one-shot", "--samples", count};
+  };
+  CHECK(kgen.run(run_arguments(kgen, samples("1"))) == 0);
+  CHECK(kgen.run(run_arguments(kgen, samples("2"))) == 64);
+  CHECK(kgen.err.str().find("give the new one a journal of its own (--name), or continue this one (--continue)") !=
+        std::string::npos);
+  auto more = samples("2");
+  more.emplace_back("--continue");
+  CHECK(kgen.run(run_arguments(kgen, more)) == 0);
+  CHECK(asked == std::vector<std::string>{"relu.sample1", "relu.sample2"});
+  CHECK(kgen.err.str().find("continuing a run: what it has found stays") != std::string::npos);
+  CHECK(kgen.out.str().find("best kernel: sample1") != std::string::npos);
+  // From now on these are the options of the run.
+  CHECK(kgen.run(run_arguments(kgen, samples("2"))) == 0);
+  CHECK(kgen.run(run_arguments(kgen, samples("1"))) == 64);
+  CHECK(asked.size() == 2);
+  more.insert(more.end(), {"--precision", "tf32"});
+  CHECK(kgen.run(run_arguments(kgen, more)) == 64);
+  CHECK(kgen.err.str().find("a run that was started with precision strict cannot be continued with tf32") !=
+        std::string::npos);
+}
+
 TEST_CASE("a run of one thread per core goes on where there are more cores", "[cli][run]") {
   Fixture kgen;
   kgen.judge = judge;
@@ -202,8 +233,10 @@ TEST_CASE("wrong options of run are named", "[cli][run]") {
        "kgen: --policy: expected hybrid, one-shot, reflect or rounds, not random (see kgen run --help)\n"},
       {{"--name", "../elsewhere"}, "the run name \"../elsewhere\" cannot name a directory"},
       {{"--stages", "no_such_stage"},
-       "kgen: --stages: expected advanced_memory, block_tiling, grid_and_parallel, memory_access, memory_and_tuning, "
-       "three, four or none, not no_such_stage\n"},
+       "kgen: --stages: expected advanced_memory, attention_softmax, attention_tiles, block_tiling, epilogue, "
+       "grid_and_parallel, memory_access, memory_and_tuning, network_fusion, network_weights, row_passes, row_split, "
+       "scan_chunks, scan_passes, step_exchange, step_launches, step_product, step_tail, window_tiles, auto, three, "
+       "four or none, not no_such_stage\n"},
       {{"--stages", "block_tilling"}, "not block_tilling; did you mean block_tiling?\n"},
       {{"--stages", "block_tiling,,"}, "kgen: --stages: a stage has no name"},
       {{"--escalations", "rethink,pray"},

@@ -71,6 +71,7 @@ enum class ActionStatus {
   Analyzed,     ///< there is an analysis or a critique
   NoCode,       ///< the reply held nothing that could be used
   Duplicate,    ///< the reply held a candidate that had been evaluated before; the record is the earlier one
+  Unchanged,    ///< the reply to a stage held the kernel to tune, but for comments and blanks; the record is its own
   ModelFailed,  ///< no reply: refused, timed out, broken
   NotJudged,    ///< the machinery failed, so nothing is known about the candidate
 };
@@ -98,7 +99,7 @@ struct ActionResult {
   /// What the reply says that its code changed, in one line. Empty: nothing, or an earlier version recorded the result.
   std::string change{};
 
-  /// True if the status is Evaluated or Duplicate and the outcome is Correct.
+  /// True if the status is Evaluated, Duplicate or Unchanged, and the outcome is Correct.
   [[nodiscard]] bool correct() const;
   /// score_of() the record; nothing unless correct.
   [[nodiscard]] std::optional<double> score() const;

@@ -84,6 +84,9 @@ struct FlowRequest {
   std::vector<ActionResult> known;
   /// A kernel that is judged first, as the action "start"; for a policy that starts from it (HybridOptions::has_start).
   std::optional<Candidate> start;
+  /// Whether a run that is over, or that was started with other options, is continued: it goes on in its journal with
+  /// these options, and what it has found stays. A run that is neither is resumed; one that has not begun begins.
+  bool continues = false;
   /// What prompts leave out, for studies of what it is worth.
   std::vector<PromptPart> without;
   /// Whether kernels are inspected for a time loop. Without that, none counts as persistent.
@@ -165,11 +168,12 @@ struct FlowOutcome {
 /// Runs the policy to its end, from where the journal stops. Equal candidates are judged once.
 ///
 /// Errors: InvalidArgument when the journal belongs to a run with other options or another task (the message names the
-/// difference); Pending when the run is paused: the model's endpoint answers nothing (see is_outage()), the machine
-/// stays too busy to time a kernel, or replies or verdicts are made elsewhere and waiting was not wanted; Cancelled;
-/// PermissionDenied, MissingTool and the like when a model cannot be asked at all; the errors of the journal. Requests
-/// under way are waited for, unless it was cancelled. After any error the run can be resumed from its journal; a reply
-/// that the journal cannot take is in a file that the message names.
+/// difference), and with FlowRequest::continues when the difference would make old verdicts meaningless, or when the
+/// budget is used up; Pending when the run is paused: the model's endpoint answers nothing (see is_outage()), the
+/// machine stays too busy to time a kernel, or replies or verdicts are made elsewhere and waiting was not wanted;
+/// Cancelled; PermissionDenied, MissingTool and the like when a model cannot be asked at all; the errors of the
+/// journal. Requests under way are waited for, unless it was cancelled. After any error the run can be resumed from its
+/// journal; a reply that the journal cannot take is in a file that the message names.
 [[nodiscard]] Result<FlowOutcome> run_flow(const FlowRequest& request, const Policy& policy, const Backends& backends,
                                            Journal& journal, const FlowObserver& observer, std::stop_token stop);
 

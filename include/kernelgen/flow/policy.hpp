@@ -5,6 +5,7 @@
 
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -31,6 +32,17 @@ struct Decision {
   std::string reason;
 };
 
+/// What a policy may know beside the history. The same at every resume.
+struct SearchFacts {
+  /// nullptr: it is not described.
+  const TaskDescription* task = nullptr;
+  Target target = Target::Cpp;
+  /// Threads of a CPU that a kernel may use; unset for other targets than `cpp`, and where it is unknown.
+  std::optional<int> threads{};
+  /// Ids of the actions that began before the run was continued (FlowRequest::continues). nullptr: it was not.
+  const std::set<std::string>* earlier = nullptr;
+};
+
 /// A search strategy. Implementations are immutable.
 class Policy {
  public:
@@ -42,6 +54,9 @@ class Policy {
   /// A function of the history alone, whatever the order in which actions finished. A decision without actions and
   /// profiles that is not finished, while nothing runs, is a bug.
   [[nodiscard]] virtual Decision next(const History& history) const = 0;
+  /// The same for policies that want to know the facts as well; this is what the engine calls. Unless overridden it is
+  /// next(), with the best of all results where the run was continued, so that the best never gets worse.
+  [[nodiscard]] virtual Decision decide(const History& history, const SearchFacts& facts) const;
   /// Upper bound on the actions of a search, without the known results. Unset: the policy cannot tell.
   [[nodiscard]] virtual std::optional<int> max_actions() const { return std::nullopt; }
 };
@@ -79,7 +94,8 @@ struct HybridOptions {
   int stage_repairs = 1;
   /// Whether seeds are analysed. Without that there are no optimized kernels.
   bool analyze = true;
-  std::vector<std::string> stages{"grid_and_parallel", "block_tiling", "memory_and_tuning"};
+  /// Names of stages, in their order. k_auto_stages stands for those that suit the task.
+  std::vector<std::string> stages{std::string(k_auto_stages)};
   /// Maximal number of kernels for one stage, without repairs: it is asked for again while it gains, and once more,
   /// with the numbers, after a kernel that is no faster or unchanged.
   int stage_tries = 3;

@@ -136,10 +136,21 @@ struct RunFinished {
   bool reached = false;
 };
 
+/// The run goes on with other options, or after its end: a new epoch. What was done before stays; these settings
+/// replace those of RunStarted for resumed runs. The task and the target stay.
+struct RunContinued {
+  std::string kernelgen_version;
+  std::string policy;
+  /// Every option that affects the run from here on, as in RunStarted.
+  std::vector<std::pair<std::string, std::string>> options;
+  std::string model;
+};
+
 /// What may happen. New kinds are added at the end.
-using EventBody = std::variant<RunStarted, RunResumed, TaskDescribed, ActionIssued, RequestSent, RequestPending,
-                               RequestUnknown, ReplyArrived, RequestFailed, ActionFinished, BestChanged,
-                               BudgetExhausted, RunFinished, ProfileTaken, RequestDeferred, ActionReopened>;
+using EventBody =
+    std::variant<RunStarted, RunResumed, TaskDescribed, ActionIssued, RequestSent, RequestPending, RequestUnknown,
+                 ReplyArrived, RequestFailed, ActionFinished, BestChanged, BudgetExhausted, RunFinished, ProfileTaken,
+                 RequestDeferred, ActionReopened, RunContinued>;
 
 /// One line of events.jsonl.
 struct Event {

@@ -39,6 +39,8 @@ struct EqualWorld {
 const std::map<std::string, std::string> k_equal{
     {"sample1", code_reply("a")}, {"sample2", code_reply("b")}, {"sample3", code_reply("a")}};
 
+bool is_a(const std::string& source) { return source.find("\"a\"") != source.npos; }
+
 }  // namespace
 
 TEST_CASE("equal candidates of independent samples have one verdict", "[flow][engine][equal]") {
@@ -65,7 +67,7 @@ TEST_CASE("an equal candidate that is being judged is waited for", "[flow][engin
     ++judging;
     // Until all three replies are there: one of the equal ones while the other is judged.
     changed.wait_for(lock, 5s, [&] { return arrived == 3; });
-    return request.candidate.source.find("// a") == 0 ? correct_record(0.59 + 0.1 * judging) : correct_record(1);
+    return is_a(request.candidate.source) ? correct_record(0.59 + 0.1 * judging) : correct_record(1);
   });
   auto request = fake_request();
   request.parallel_requests = request.parallel_evaluations = 3;
@@ -129,7 +131,7 @@ TEST_CASE("an equal candidate is judged when the one before it got no verdict", 
   EqualWorld world(k_equal);
   std::atomic<int> calls = 0;
   FakeBenchmarker benchmarker([&](const EvaluationRequest& request) -> Result<EvaluationRecord> {
-    if (request.candidate.source.find("// a") == 0 && ++calls <= 2) {
+    if (is_a(request.candidate.source) && ++calls <= 2) {
       std::this_thread::sleep_for(20ms);
       return Error{ErrorCode::Unavailable, "the worker died"};
     }
@@ -156,4 +158,50 @@ TEST_CASE("equal candidates use up one evaluation of the budget", "[flow][engine
                                 *journal, {}, {});
   REQUIRE(outcome);
   CHECK(outcome->reason == "all samples are done");
+}
+
+TEST_CASE("a stage that returns its kernel unchanged is told so, and costs no evaluation", "[flow][engine][equal]") {
+  const std::string kernel = "score 2";
+  auto commented = code_reply(kernel);
+  commented.insert(commented.find("int kgen_run"), "\n// nothing is left to gain\n");
+  const std::map<std::string, std::string> replies{{"seed1", code_reply(kernel)},
+                                                   {"stage1", commented},
+                                                   {"stage1-again1", code_reply(kernel)},
+                                                   {"stage2", code_reply("score 3")},
+                                                   {"stage2-again1", code_reply(kernel)}};
+  int judged = 0;
+  const auto run = [&](Journal& journal) {
+    const EqualWorld world(replies);
+    FakeModel model(replies);
+    FakeBenchmarker benchmarker([&](const EvaluationRequest& request) -> Result<EvaluationRecord> {
+      ++judged;
+      return judge_source(request.candidate.source);
+    });
+    const auto policy = make_hybrid_policy({.seeds = 1, .analyze = false, .stages = {"one", "two"}, .stage_tries = 2});
+    return run_flow(fake_request(), *policy, {model, world.prompts, benchmarker, world.detector}, journal, {}, {});
+  };
+  const auto journal = make_memory_journal(real_time());
+  const auto outcome = run(*journal);
+  REQUIRE(outcome);
+  CHECK(judged == 2);
+  const auto& unchanged = outcome->history.at("stage1");
+  CHECK(unchanged.status == ActionStatus::Unchanged);
+  CHECK(unchanged.message == "the kernel of seed1, unchanged");
+  CHECK(unchanged.score() == outcome->history.at("seed1").score());
+  CHECK(unchanged.candidate->source.find("nothing is left") != std::string::npos);
+  const auto& again = outcome->history.at("stage1/again1");
+  CHECK(again.action.instructions.find("was the kernel above, unchanged") != std::string::npos);
+  CHECK(again.status == ActionStatus::Unchanged);
+  // An old kernel that is not the one to change is a duplicate.
+  CHECK(outcome->history.at("stage2/again1").action.base == "stage2");
+  CHECK(outcome->history.at("stage2/again1").status == ActionStatus::Duplicate);
+  CHECK(outcome->best == "stage2");
+  // The journal says so, and a run that was cut anywhere goes on to the same end.
+  for (std::size_t events = 1; events < journal->events().size(); ++events) {
+    const auto cut = cut_journal(*journal, events);
+    const auto resumed = run(*cut);
+    REQUIRE(resumed);
+    for (const auto& [id, result] : resumed->history) CHECK(result.status == outcome->history.at(id).status);
+    CHECK(resumed->best == outcome->best);
+  }
 }

@@ -42,7 +42,7 @@ struct World {
     return judge_source(request.candidate.source);
   }};
   FakeDetector detector;
-  std::unique_ptr<Policy> policy = make_hybrid_policy({.stage_tries = 1});
+  std::unique_ptr<Policy> policy = make_hybrid_policy({.stages = choose_stages("three").value(), .stage_tries = 1});
 };
 
 /// The facts that must not depend on timing: ids, actions, candidates and outcomes.

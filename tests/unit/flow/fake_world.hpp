@@ -47,7 +47,7 @@ inline EvaluationRecord judge_source(const std::string& source) {
 
 /// A reply that extract_code takes for a kernel.
 inline std::string code_reply(const std::string& line) {
-  return "```cpp\n// " + line + "\nint kgen_run(void*, const kgen_run_args*) { return 0; }\n```\n";
+  return "```cpp\nconst char* kind = \"" + line + "\";\nint kgen_run(void*, const kgen_run_args*) { return 0; }\n```\n";
 }
 
 inline std::string analysis_reply(bool worth) {

@@ -1,4 +1,4 @@
-#include "prompt/knowledge_topics.hpp"
+#include <kernelgen/prompt/knowledge_topics.hpp>
 
 #include <utility>
 #include <vector>

@@ -186,8 +186,10 @@ TEST_CASE("unknown variants are refused by name", "[prompt][builder][variants]")
   auto request = sample_prompt_request(PromptKind::Stage);
   request.variant = "warp_tiling";
   CHECK(refusal(request) ==
-        "unknown variant warp_tiling of a stage prompt for cpp; there are advanced_memory, "
-        "block_tiling, grid_and_parallel, memory_access, memory_and_tuning");
+        "unknown variant warp_tiling of a stage prompt for cpp; there are advanced_memory, attention_softmax, "
+        "attention_tiles, block_tiling, epilogue, grid_and_parallel, memory_access, memory_and_tuning, network_fusion, "
+        "network_weights, row_passes, row_split, scan_chunks, scan_passes, step_exchange, step_launches, step_product, "
+        "step_tail, window_tiles");
   request.variant.clear();
   CHECK(refusal(request) == "a stage prompt needs a variant: the name of the stage");
   request = sample_prompt_request(PromptKind::Analysis);

@@ -178,6 +178,13 @@ TEST_CASE("the plan tells the limits, and the runs that have not begun", "[repor
   CHECK(watched.poll().runs[1].status == Status::Paused);
   watched.add("b", {event_at(std::chrono::sys_days(2025y / std::chrono::January / 31) + 2h, RunResumed{"0.1.0"})});
   CHECK(watched.poll().runs[1].status == Status::Running);
+  // A run that is over and is continued is in progress again.
+  watched.add("b",
+              {event_at(std::chrono::sys_days(2025y / std::chrono::January / 31) + 3h, RunFinished{"over", true})});
+  CHECK(watched.poll().runs[1].status == Status::Success);
+  watched.add("b", {event_at(std::chrono::sys_days(2025y / std::chrono::January / 31) + 4h,
+                             RunContinued{"0.1.0", "hybrid", {}, "scripted"})});
+  CHECK(watched.poll().runs[1].status == Status::Running);
 }
 
 TEST_CASE("a plan that cannot be read is no plan", "[report][monitor]") {

@@ -48,6 +48,23 @@ TEST_CASE("the status of a run", "[report]") {
   CHECK(report_run("t", "", {}).status == RunStatus::Unfinished);
 }
 
+TEST_CASE("a run that was continued is one run, with both models", "[report]") {
+  auto events = successful_events();
+  const auto before = report_run("t", "", events);
+  events.push_back({"2025-01-31T01:00:00.000Z", RunContinued{"0.1.0", "hybrid", {{"goal", "2"}}, before.model}});
+  auto continued = report_run("t", "", events);
+  CHECK(continued.status == RunStatus::Unfinished);
+  CHECK(continued.model == before.model);
+  CHECK(continued.attempts.size() == before.attempts.size());
+  CHECK(continued.best->id == before.best->id);
+  events.push_back({"2025-01-31T02:00:00.000Z", RunContinued{"0.1.0", "hybrid", {{"goal", "2"}}, "another"}});
+  events.push_back({"2025-01-31T02:01:00.000Z", RunFinished{"all stages are done", true}});
+  continued = report_run("t", "", events);
+  CHECK(continued.status == RunStatus::Success);
+  CHECK(continued.model == before.model + ", another");
+  CHECK(continued.minutes == before.minutes + 1);
+}
+
 TEST_CASE("the best kernel is the one that the run announced", "[report]") {
   auto events = successful_events();
   const auto best = report_run("t", "", events).best;

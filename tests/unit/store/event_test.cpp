@@ -56,7 +56,8 @@ std::vector<EventBody> one_of_each() {
           RunFinished{"all stages are done", true},
           profile_taken(),
           RequestDeferred{7, ErrorCode::Unavailable, "HTTP 429: quota", "localhost:8000"},
-          ActionReopened{"seed1"}};
+          ActionReopened{"seed1"},
+          RunContinued{"0.1.0", "hybrid", {{"goal", "2"}}, "scripted"}};
 }
 
 }  // namespace

@@ -1,15 +1,17 @@
 #pragma once
 
 /// \file
-/// The kinds of work in a task, as the judge observed it; they choose the knowledge for prompts.
+/// The kinds of work in a task, as the judge observed it; they choose the knowledge for prompts, and the stages of
+/// tuning.
 
 #include <string_view>
 #include <vector>
 
+#include <kernelgen/core/api.hpp>
 #include <kernelgen/core/task.hpp>
 
 namespace kernelgen {
-inline namespace v0 {
+inline namespace KERNELGEN_API v0 {
 
 /// A kind of work with a template of its own, knowledge/NAME.
 enum class KnowledgeTopic {
