@@ -62,6 +62,7 @@ void CallEffects::read(const Call& call) {
 /// fragment d = a b + c
 void CallEffects::multiply_matrices(const std::vector<Range>& arguments) {
   auto& fact = writer_.write(arguments[0], {arguments[3]}, DependenceKind::Additive, false);
+  for (auto& use : fact.uses) use.added = true;
   for (const auto factor : {arguments[1], arguments[2]})
     writer_.expressions().read(factor, {.kind = DependenceKind::Arbitrary}, fact.uses);
 }
@@ -151,13 +152,19 @@ void CallEffects::operand(Range input, Range output, bool loads, bool moves, Fac
       input.end - input.begin == output.end - output.begin &&
       std::equal(tokens_.list.begin() + input.begin, tokens_.list.begin() + input.end,
                  tokens_.list.begin() + output.begin, [](const Token& a, const Token& b) { return a.text == b.text; });
-  writer_.expressions().read(input, {.kind = moves || same ? DependenceKind::Additive : DependenceKind::Arbitrary},
-                             fact.uses);
+  writer_.expressions().read(
+      input, {.kind = moves || same ? DependenceKind::Additive : DependenceKind::Arbitrary, .added = same}, fact.uses);
 }
 
 void CallEffects::accumulate(const std::vector<Range>& arguments, bool reads) {
   auto& fact = writer_.write(arguments[0], {arguments[1]}, DependenceKind::Additive, false);
-  if (reads) fact.uses.push_back({.name = fact.target, .memory = fact.memory, .location_hash = fact.location_hash});
+  if (!reads) return;
+  const auto place = fact.uses.empty() ? 0U : fact.uses.front().memory_use_id;
+  fact.uses.push_back({.name = fact.target,
+                       .memory = fact.memory,
+                       .location_hash = fact.location_hash,
+                       .memory_use_id = place,
+                       .added = true});
 }
 
 /// Adds one fact for each argument that the function writes; the function reads all its arguments before.
@@ -176,11 +183,11 @@ void CallEffects::apply(const Summary& summary, const std::vector<Range>& given)
           uses = std::move(fact.uses);
         }
         const std::size_t first = uses.size();
-        const auto place = ExpressionReader::argument_place({}, effect, product);
+        const auto role = ExpressionReader::argument_role({}, effect, product);
         if (effect.from_memory)
-          writer_.expressions().read_memory(arguments[effect.from], place, uses);
+          writer_.expressions().read_memory(arguments[effect.from], role, uses);
         else
-          writer_.expressions().read(arguments[effect.from], place, uses);
+          writer_.expressions().read(arguments[effect.from], role, uses);
         for (std::size_t i = first; i < uses.size(); ++i) uses[i].launched = summary.launches;
       }
       if (!uses.empty()) writer_.facts().back().uses = std::move(uses);

@@ -14,6 +14,12 @@ namespace {
 /// Deeper brackets are read without structure.
 constexpr int k_max_parentheses = 48;
 
+/// A use of `name` with this role.
+Use named(NameId name, Use role) {
+  role.name = name;
+  return role;
+}
+
 }  // namespace
 
 ExpressionReader::ExpressionReader(const Function& function, const Summaries& summaries, Names& names)
@@ -56,10 +62,10 @@ std::optional<Range> ExpressionReader::referenced_place(Position at) const {
   return found->second;
 }
 
-Position ExpressionReader::read_reference(Range referenced_place, Position at, Position end, Place place,
+Position ExpressionReader::read_reference(Range referenced_place, Position at, Position end, const Use& role,
                                           std::vector<Use>& uses) {
   inside_reference_ = true;
-  read_memory(referenced_place, place, uses);
+  read_memory(referenced_place, role, uses);
   inside_reference_ = false;
   for (++at; at < end;) {
     if (tokens_.is(at, ".") && tokens_.is_name(at + 1))
@@ -138,77 +144,81 @@ std::uint64_t ExpressionReader::hash(Range range) const {
   return value | 1U;  // never 0
 }
 
-void ExpressionReader::read(Range range, Place place, std::vector<Use>& uses) {
+void ExpressionReader::read(Range range, const Use& role, std::vector<Use>& uses) {
   if (range.begin >= range.end) return;
-  if (++place.depth > k_max_parentheses) {
+  if (depth_ >= k_max_parentheses) {
     for (Position at = range.begin; at < range.end; ++at)
       if (tokens_.is_name(at))
         uses.push_back({.name = names_.id(tokens_.list[at].text),
                         .kind = DependenceKind::Arbitrary,
-                        .address = place.address,
-                        .is_select_condition = place.is_select_condition});
+                        .address = role.address,
+                        .is_select_condition = role.is_select_condition});
     return;
   }
+  ++depth_;
   // c ? a : b, and a if c else b: the condition decides, the values flow. a && b: each is a value of its own.
-  Position question = k_nowhere;
+  Use condition = role;
+  condition.is_select_condition = true;
+  bool question = false;
   Position start = range.begin;
-  bool parts = false;
+  const auto part = [&](Position end, const Use& as) {
+    read_sum({start, end}, as, uses);
+    start = end + 1;
+  };
   for (Position at = range.begin; at < range.end; at = tokens_.after_group(at, range.end)) {
-    const bool comma = tokens_.is(at, ",") || tokens_.is(at, "||") || tokens_.is(at, "or") || tokens_.is(at, "and") ||
-                       (tokens_.is(at, "&&") && at > range.begin);
-    const bool python_if = tokens_.syntax == Syntax::Python && tokens_.is(at, "if");
-    const bool python_else = tokens_.syntax == Syntax::Python && tokens_.is(at, "else");
-    const bool colon = tokens_.is(at, ":") && (question != k_nowhere || tokens_.syntax == Syntax::Python);
+    const bool python = tokens_.syntax == Syntax::Python;
+    const bool colon = tokens_.is(at, ":") && (question || python);
     if (tokens_.is(at, "?")) {
-      Place condition = place;
-      condition.is_select_condition = true;
-      read_sum({start, at}, condition, uses);
-      question = at;
-      start = at + 1;
-    } else if (comma || python_if || colon) {
-      read_sum({start, at}, place, uses);
-      start = at + 1;
-    } else if (python_else) {
-      Place condition = place;
-      condition.is_select_condition = true;
-      read_sum({start, at}, condition, uses);
-      start = at + 1;
-    } else {
-      continue;
+      question = true;
+      part(at, condition);
+    } else if (python && tokens_.is(at, "else")) {
+      part(at, condition);
+    } else if (tokens_.is(at, ",") || tokens_.is(at, "||") || tokens_.is(at, "or") || tokens_.is(at, "and") ||
+               (tokens_.is(at, "&&") && at > range.begin) || (python && tokens_.is(at, "if")) || colon) {
+      part(at, role);
     }
-    parts = true;
   }
-  read_sum({parts ? start : range.begin, range.end}, place, uses);
+  part(range.end, role);
+  --depth_;
 }
 
-void ExpressionReader::read_sum(Range range, Place place, std::vector<Use>& uses) {
+/// The position behind the template arguments in name<...>(...) or name<...>::member at `at`; else `at`.
+Position ExpressionReader::after_arguments(Position at, Position end) const {
+  if (tokens_.syntax != Syntax::CFamily || !tokens_.is_name(at) || !tokens_.is(at + 1, "<")) return at;
+  const Position after = tokens_.after_template(at + 1, end);
+  return after > at + 1 && (tokens_.is(after, "(") || tokens_.is(after, "::")) ? after : at;
+}
+
+void ExpressionReader::read_sum(Range range, Use role, std::vector<Use>& uses) {
   Position start = range.begin;
   std::vector<Range> terms;
   for (Position at = range.begin; at < range.end; at = tokens_.after_group(at, range.end)) {
     const auto& token = tokens_.list[at];
-    if (token.kind == TokenKind::Name && tokens_.is(at + 1, "<") && tokens_.syntax == Syntax::CFamily) {
-      const Position after = tokens_.after_template(at + 1, range.end);
-      if (after > at + 1 && (tokens_.is(after, "(") || tokens_.is(after, "::"))) at = after - 1;
+    if (const Position after = after_arguments(at, range.end); after > at) {
+      at = after - 1;
       continue;
     }
     if (token.kind == TokenKind::String || !binary(at, range.begin)) continue;
-    if (mixes(token.text)) place.kind = DependenceKind::Arbitrary;
-    const bool ends_term =
-        token.text == "+" || token.text == "-" || mixes(token.text) || joins(token.text) || token.text == "=";
-    if (!ends_term) continue;
+    const bool adds = token.text == "+" || token.text == "-" || joins(token.text);
+    if (mixes(token.text)) role.kind = DependenceKind::Arbitrary;
+    if (adds) role.added = true;
+    if (!adds && !mixes(token.text) && token.text != "=") continue;
     terms.push_back({start, at});
     start = at + 1;
   }
   terms.push_back({start, range.end});
-  for (const auto& term : terms) read_product(term, place, uses);
+  for (const auto& term : terms) read_product(term, role, uses);
 }
 
-void ExpressionReader::read_product(Range range, Place place, std::vector<Use>& uses) {
+void ExpressionReader::read_product(Range range, Use role, std::vector<Use>& uses) {
   std::vector<Range> factors;
   Position start = range.begin;
-  bool divides = false;
   bool contracts = false;
   for (Position at = range.begin; at < range.end; at = tokens_.after_group(at, range.end)) {
+    if (const Position after = after_arguments(at, range.end); after > at) {
+      at = after - 1;
+      continue;
+    }
     if (!binary(at, range.begin)) continue;
     const bool matrix = tokens_.is(at, "@") || tokens_.is(at, "%") || tokens_.is(at, "//") || tokens_.is(at, "**");
     if (!tokens_.is(at, "*") && !tokens_.is(at, "/") && !matrix) continue;
@@ -217,24 +227,26 @@ void ExpressionReader::read_product(Range range, Place place, std::vector<Use>& 
     start = at + 1;
   }
   factors.push_back({start, range.end});
-  if (factors.size() > 1 && place.product_id == 0) place.product_id = ++terms_;
+  if (factors.size() == 1) return read_factor(range, role, uses);
+  const bool outermost = role.factor_id == 0;
+  if (role.product_id == 0) role.product_id = ++terms_;
   for (std::size_t i = 0; i < factors.size(); ++i) {
-    Place inner = place;
-    divides = i > 0 && tokens_.is(factors[i].begin - 1, "/");
-    if (factors.size() > 1)
-      inner.kind = std::max(inner.kind, divides || contracts ? DependenceKind::Arbitrary : DependenceKind::Scaled);
-    inner.divides = inner.divides || divides;
-    if (factors.size() > 1 && place.factor_id == 0) inner.factor_id = static_cast<std::uint32_t>(i + 1);
+    Use inner = role;
+    const bool divides = i > 0 && tokens_.is(factors[i].begin - 1, "/");
+    inner.kind = std::max(role.kind, divides || contracts ? DependenceKind::Arbitrary : DependenceKind::Scaled);
+    inner.divides = role.divides || divides;
+    inner.curved = role.curved || divides;
+    if (outermost) inner.factor_id = static_cast<std::uint32_t>(i + 1);
     read_factor(factors[i], inner, uses);
   }
 }
 
-void ExpressionReader::read_factor(Range range, Place place, std::vector<Use>& uses) {
+void ExpressionReader::read_factor(Range range, const Use& role, std::vector<Use>& uses) {
   bool dereferenced = false;
   for (Position at = range.begin; at < range.end;) {
     const auto& token = tokens_.list[at];
     if (token.kind == TokenKind::Name) {
-      at = read_name(at, range.end, dereferenced, place, uses);
+      at = read_name(at, range.end, dereferenced, role, uses);
       continue;
     }
     const Position after = tokens_.after_group(at, range.end);
@@ -242,15 +254,15 @@ void ExpressionReader::read_factor(Range range, Place place, std::vector<Use>& u
                          tokens_.syntax == Syntax::CFamily;
     if (indexed) {  // ((float4*)p)[i]
       const Position last = after_indices(after, range.end);
-      read_memory({at, last}, place, uses);
+      read_memory({at, last}, role, uses);
       at = last;
       continue;
     }
     if (token.kind == TokenKind::Operator && after > at + 1) {
       if (dereferenced && token.text == "(")
-        read_memory({at + 1, after - 1}, place, uses);
+        read_memory({at + 1, after - 1}, role, uses);
       else
-        read({at + 1, after - 1}, place, uses);
+        read({at + 1, after - 1}, role, uses);
     } else if (token.kind == TokenKind::Operator && token.text == "*" && tokens_.syntax == Syntax::CFamily) {
       dereferenced = true;
     }
@@ -258,7 +270,7 @@ void ExpressionReader::read_factor(Range range, Place place, std::vector<Use>& u
   }
 }
 
-Position ExpressionReader::read_name(Position at, Position end, bool dereferenced, Place place,
+Position ExpressionReader::read_name(Position at, Position end, bool dereferenced, const Use& role,
                                      std::vector<Use>& uses) {
   constexpr std::array<std::string_view, 7> k_constants{"nullptr", "NULL", "None", "true", "false", "True", "False"};
   const auto& tokens = tokens_;
@@ -268,11 +280,11 @@ Position ExpressionReader::read_name(Position at, Position end, bool dereference
   if (of_result && !tokens.is(arguments_at(tokens, at + 1, end), "(")) return at + 1;  // f(x)->data
   if (tokens.syntax == Syntax::CFamily && is_type(tokens.list[at].text) && !tokens.is(at + 1, "(")) return at + 1;
   if (const auto place_of_name = referenced_place(at); place_of_name && !of_result && !tokens.is(at + 1, "("))
-    return read_reference(*place_of_name, at, end, place, uses);
+    return read_reference(*place_of_name, at, end, role, uses);
   const bool constant = tokens.is_module(tokens.list[at].text) && tokens.is(at + 1, ".");
   if (constant && !tokens.is(at + 3, "(") && !tokens.is(at + 3, ".")) return at + 3;  // tl.float32
   if (!dereferenced && bundles_.count(tokens.list[at].text) != 0 && at > 0 && tokens.is_name(at - 1))
-    return read_bundle(at, place, uses);
+    return read_bundle(at, role, uses);
   Position last = at;
   ++at;
   while (at + 1 < end && (tokens.is(at, ".") || tokens.is(at, "->") || tokens.is(at, "::")) && tokens.is_name(at + 1)) {
@@ -280,13 +292,13 @@ Position ExpressionReader::read_name(Position at, Position end, bool dereference
     at += 2;
   }
   const Position open = arguments_at(tokens, at, end);
-  if (open >= end || !tokens.is(open, "(")) return read_place({first, at}, last, end, dereferenced, place, uses);
+  if (open >= end || !tokens.is(open, "(")) return read_place({first, at}, last, end, dereferenced, role, uses);
   const Position after = tokens.after_group(open, end);
   const Call call{tokens.list[last].text, last, {open + 1, std::max(after - 1, open + 1)}, tokens.list[first].text};
   const bool indexed = tokens.is(after, "[") && after < end;
   if (call.name == "reinterpret_cast" && (dereferenced || indexed)) {
     const Position all = after_indices(after, end);
-    read_memory({first, all}, place, uses);
+    read_memory({first, all}, role, uses);
     return std::max(all, open + 1);
   }
   const auto known = summaries_.find(call.name);
@@ -294,36 +306,26 @@ Position ExpressionReader::read_name(Position at, Position end, bool dereference
   // A method's object takes part like an argument.
   if (last != first && !tokens.is(last - 1, "::") && !tokens.is_module(tokens.list[first].text) && !method &&
       call.name != "map_shared_rank") {
-    uses.push_back(use_of(name(first), place));
+    uses.push_back(named(name(first), role));
     if (!passes_through(call.name)) uses.back().kind = DependenceKind::Arbitrary;
   }
-  read_call(call, place, uses);
+  read_call(call, role, uses);
   return std::max(after, open + 1);
 }
 
-Use ExpressionReader::use_of(NameId name, const Place& place) {
-  return {.name = name,
-          .kind = place.kind,
-          .address = place.address,
-          .product_id = place.product_id,
-          .factor_id = place.factor_id,
-          .divides = place.divides,
-          .is_select_condition = place.is_select_condition};
-}
-
 /// Reads the rest of a name that is no call: [i][j].x. `last` is the last part of the dotted name.
-Position ExpressionReader::read_place(Range dotted, Position last, Position end, bool dereferenced, Place place,
+Position ExpressionReader::read_place(Range dotted, Position last, Position end, bool dereferenced, const Use& role,
                                       std::vector<Use>& uses) {
   // blockIdx.x and blockIdx.y are different values.
   const auto text = tokens_.list[dotted.begin].text;
   const bool index_of = last != dotted.begin && (text == "blockIdx" || text == "threadIdx");
-  auto use = use_of(index_of ? names_.member(names_.id(text), tokens_.list[last].text) : name(dotted.begin), place);
+  auto use = named(index_of ? names_.member(names_.id(text), tokens_.list[last].text) : name(dotted.begin), role);
   use.memory = dereferenced;
   Position at = dotted.end;
   const std::size_t first_address = uses.size();
   while (at < end && tokens_.is(at, "[")) {
     const Position after = tokens_.after_group(at, end);
-    Place inner = place;
+    Use inner = role;
     inner.kind = DependenceKind::Arbitrary;
     inner.address = true;
     if (after > at + 1) read({at + 1, after - 1}, inner, uses);
@@ -340,10 +342,10 @@ Position ExpressionReader::read_place(Range dotted, Position last, Position end,
 }
 
 /// return moments: all members of an object.
-Position ExpressionReader::read_bundle(Position at, Place place, std::vector<Use>& uses) {
+Position ExpressionReader::read_bundle(Position at, const Use& role, std::vector<Use>& uses) {
   for (const auto part : names_.parts(names_.id(tokens_.list[at].text)))
     for (const bool memory : {false, true}) {
-      uses.push_back(use_of(part, place));
+      uses.push_back(named(part, role));
       uses.back().memory = memory;
     }
   return at + 1;
@@ -362,23 +364,23 @@ std::uint32_t ExpressionReader::group_from(std::vector<Use>& uses, std::size_t f
   return groups_;
 }
 
-void ExpressionReader::read_memory(Range pointer, Place place, std::vector<Use>& uses) {
+void ExpressionReader::read_memory(Range pointer, const Use& role, std::vector<Use>& uses) {
   const std::size_t first_address = uses.size();
-  const auto found = object(pointer, uses, place.depth);
+  const auto found = object(pointer, uses);
   if (!found.found) return;
-  auto use = use_of(found.name, place);
+  auto use = named(found.name, role);
   use.memory = found.memory;
   use.location_hash = found.location_hash;
   use.memory_use_id = group_from(uses, first_address);
   uses.push_back(use);
 }
 
-ExpressionReader::Object ExpressionReader::object(Range range, std::vector<Use>& address_uses, int depth) {
+ExpressionReader::Object ExpressionReader::object(Range range, std::vector<Use>& address_uses) {
   Object result;
   const bool address_of = tokens_.is(range.begin, "&");
   std::vector<Use> inside;
   read({range.begin + (address_of ? 1U : 0U), range.end},
-       {.kind = DependenceKind::Arbitrary, .address = true, .depth = depth}, inside);
+       {.kind = DependenceKind::Arbitrary, .address = true}, inside);
   // Index expressions may precede their object, which is the first name of the text.
   Position at = range.begin;
   while (at < range.end && (!tokens_.is_name(at) || tokens_.is(at + 1, "(") || tokens_.is(at + 1, "<") ||
@@ -399,68 +401,76 @@ ExpressionReader::Object ExpressionReader::object(Range range, std::vector<Use>&
   return result;
 }
 
-void ExpressionReader::read_call(const Call& call, Place place, std::vector<Use>& uses) {
+void ExpressionReader::read_call(const Call& call, Use role, std::vector<Use>& uses) {
   const bool qualified = is_device_operation(tokens_, call);
   const bool own = is_own_call(call);
   if (own || lambda(call) != nullptr) {  // its statements are read elsewhere, and its value has a name
-    uses.push_back(use_of(own ? k_return : names_.id(call.name), place));
+    uses.push_back(named(own ? k_return : names_.id(call.name), role));
     return;
   }
   const auto known = summaries_.find(call.name);
   if (!qualified && known != summaries_.end())
-    return read_summary(known->second, arguments_of(tokens_, call, known->second.method), place, uses);
+    return read_summary(known->second, arguments_of(tokens_, call, known->second.method), role, uses);
+  if (!loads(call.name) && !(qualified && (call.name == "load" || call.name.substr(0, 7) == "atomic_")))
+    return read_arguments(call, role, uses);
   const auto arguments = split_tokens(tokens_, call.arguments, ",");
-  Place strong = place;
-  strong.kind = DependenceKind::Arbitrary;
-  if (loads(call.name) || (qualified && (call.name == "load" || call.name.substr(0, 7) == "atomic_"))) {
-    for (std::size_t i = 0; i < arguments.size(); ++i) {
-      if (i == 0) read_memory(arguments[i], place, uses);
-      if (tokens_.is(arguments[i].begin, "other")) read({arguments[i].begin + 2, arguments[i].end}, place, uses);
-    }
-    return;
+  for (std::size_t i = 0; i < arguments.size(); ++i) {
+    if (i == 0) read_memory(arguments[i], role, uses);
+    if (tokens_.is(arguments[i].begin, "other")) read({arguments[i].begin + 2, arguments[i].end}, role, uses);
   }
-  const bool fused = call.name == "fma" || call.name == "fmaf" || call.name == "__fmaf_rn";
+}
+
+/// Reads the arguments of an operation, or of a function that the text does not define.
+void ExpressionReader::read_arguments(const Call& call, const Use& role, std::vector<Use>& uses) {
+  const auto operation = operation_of(call.name);
   const bool dot = multiplies_matrices(call.name);
-  const bool linear = call.name == "sum" && qualified;
+  const bool fused = operation == Operation::Fused;
+  const bool multiplies = dot || fused || operation == Operation::Product;
+  const bool sums = call.name == "sum" && is_device_operation(tokens_, call);
+  Use all = role;
+  if (multiplies && all.product_id == 0) all.product_id = ++terms_;
+  all.extremum = role.extremum || is_maximum(call.name);
+  all.added = role.added || dot || fused || operation == Operation::Sum;
+  all.curved = role.curved || is_curved(call.name);
   const std::size_t first_use = uses.size();
-  if ((fused || dot) && place.product_id == 0) place.product_id = ++terms_;
+  const auto arguments = split_tokens(tokens_, call.arguments, ",");
   for (std::size_t i = 0; i < arguments.size(); ++i) {
     auto argument = arguments[i];
-    const bool named = tokens_.is_name(argument.begin) && tokens_.is(argument.begin + 1, "=");
-    const bool sum = (i == 2 && (dot || fused) && !named) || (named && tokens_.is(argument.begin, "acc"));
-    if (named) argument.begin += 2;
-    Place inner = passes_through(call.name) || sum || linear ? place : strong;
-    if (is_exponent(call.name)) inner.kind = std::max(place.kind, DependenceKind::Exponent);
+    const bool named_argument = tokens_.is_name(argument.begin) && tokens_.is(argument.begin + 1, "=");
+    const bool accumulates = (i == 2 && (dot || fused) && !named_argument) ||
+                             (named_argument && tokens_.is(argument.begin, "acc"));
+    if (named_argument) argument.begin += 2;
+    Use inner = all;
+    if (accumulates) {
+      inner.product_id = role.product_id;
+      inner.factor_id = role.factor_id;
+    } else if (multiplies) {
+      inner.kind = std::max(role.kind, dot ? DependenceKind::Arbitrary : DependenceKind::Scaled);
+      inner.factor_id = static_cast<std::uint32_t>(i + 1);
+    } else if (is_exponent(call.name)) {
+      inner.kind = std::max(role.kind, DependenceKind::Exponent);
+    } else if (!sums && operation == Operation::None && !passes_through(call.name)) {
+      inner.kind = DependenceKind::Arbitrary;
+    }
     if (call.name == "where" && i == 0) inner.is_select_condition = true;
-    if (dot && !sum) {
-      inner.product_id = place.product_id;
-      inner.factor_id = static_cast<std::uint32_t>(i + 1);
-    }
-    if (dot && sum) inner.product_id = inner.factor_id = 0;
-    if (fused) {
-      inner = place;
-      inner.kind = std::max(place.kind, sum ? DependenceKind::Additive : DependenceKind::Scaled);
-      inner.factor_id = static_cast<std::uint32_t>(i + 1);
-      if (sum) inner.product_id = inner.factor_id = 0;
-    }
     read(argument, inner, uses);
   }
   // A sum of products mixes the elements of its factors.
-  for (std::size_t i = first_use; linear && i < uses.size(); ++i)
+  for (std::size_t i = first_use; sums && i < uses.size(); ++i)
     if (uses[i].kind == DependenceKind::Scaled && !uses[i].address) uses[i].kind = DependenceKind::Arbitrary;
 }
 
 /// Arguments that a function multiplies are factors of one product.
-Place ExpressionReader::argument_place(Place place, const Effect& effect, std::uint32_t product) {
-  place.kind = std::max(place.kind, effect.kind);
+Use ExpressionReader::argument_role(Use role, const Effect& effect, std::uint32_t product) {
+  role.kind = std::max(role.kind, effect.kind);
   const bool factor = effect.kind == DependenceKind::Scaled || effect.kind == DependenceKind::Exponent;
-  if (!factor || effect.of_member || place.product_id != 0) return place;
-  place.product_id = product;
-  place.factor_id = static_cast<std::uint32_t>(effect.from + 1);
-  return place;
+  if (!factor || effect.of_member || role.product_id != 0) return role;
+  role.product_id = product;
+  role.factor_id = static_cast<std::uint32_t>(effect.from + 1);
+  return role;
 }
 
-void ExpressionReader::read_summary(const Summary& summary, const std::vector<Range>& given, Place place,
+void ExpressionReader::read_summary(const Summary& summary, const std::vector<Range>& given, const Use& role,
                                     std::vector<Use>& uses) {
   const auto arguments = by_position(tokens_, summary.parameters, given);
   const std::size_t first = uses.size();
@@ -474,7 +484,7 @@ void ExpressionReader::read_summary(const Summary& summary, const std::vector<Ra
            std::pair(effect.from_memory, effect.kind) > std::pair(strongest->from_memory, strongest->kind)))
         strongest = &effect;
     if (strongest == nullptr) continue;
-    const Place inner = argument_place(place, *strongest, product);
+    const Use inner = argument_role(role, *strongest, product);
     if (strongest->from_memory)
       read_memory(arguments[i], inner, uses);
     else

@@ -13,24 +13,13 @@ namespace kernelgen {
 inline namespace v0 {
 namespace detect {
 
-/// The role of an expression inside a larger one.
-struct Place {
-  DependenceKind kind = DependenceKind::Additive;
-  bool address = false;
-  std::uint32_t product_id = 0;
-  std::uint32_t factor_id = 0;
-  bool divides = false;
-  int depth = 0;
-  bool is_select_condition = false;
-};
-
 /// Reads expressions of one function.
 class ExpressionReader {
  public:
   ExpressionReader(const Function& function, const Summaries& summaries, Names& names);
 
   /// Appends the uses in `range`.
-  void read(Range range, Place place, std::vector<Use>& uses);
+  void read(Range range, const Use& role, std::vector<Use>& uses);
   /// The object that a pointer expression leads to, with the place; its other names are address uses. `memory` is false
   /// for `&name`, which means the name itself.
   struct Object {
@@ -39,11 +28,13 @@ class ExpressionReader {
     bool memory = true;
     std::uint64_t location_hash = 0;
   };
-  Object object(Range range, std::vector<Use>& address_uses, int depth = 0);
+  Object object(Range range, std::vector<Use>& address_uses);
   /// Appends the use of the memory that a pointer leads to.
-  void read_memory(Range pointer, Place place, std::vector<Use>& uses);
+  void read_memory(Range pointer, const Use& role, std::vector<Use>& uses);
   /// The role of an argument that has `effect` within the role of the call.
-  static Place argument_place(Place place, const Effect& effect, std::uint32_t product);
+  static Use argument_role(Use role, const Effect& effect, std::uint32_t product);
+  /// Puts the uses from `first` on that have no group into a new one, and returns its number.
+  std::uint32_t group_from(std::vector<Use>& uses, std::size_t first);
   /// A number for a product that is made of several expressions.
   std::uint32_t new_product() { return ++terms_; }
   /// Makes `name` another name of the place that `range` leads to: float& s = state[j].
@@ -61,20 +52,19 @@ class ExpressionReader {
 
  private:
   void find_bundles(const Function& function);
-  void read_sum(Range range, Place place, std::vector<Use>& uses);
-  void read_product(Range range, Place place, std::vector<Use>& uses);
-  void read_factor(Range range, Place place, std::vector<Use>& uses);
-  Position read_name(Position at, Position end, bool dereferenced, Place place, std::vector<Use>& uses);
-  Position read_place(Range dotted, Position last, Position end, bool dereferenced, Place place,
+  void read_sum(Range range, Use role, std::vector<Use>& uses);
+  void read_product(Range range, Use role, std::vector<Use>& uses);
+  void read_factor(Range range, const Use& role, std::vector<Use>& uses);
+  Position read_name(Position at, Position end, bool dereferenced, const Use& role, std::vector<Use>& uses);
+  Position read_place(Range dotted, Position last, Position end, bool dereferenced, const Use& role,
                       std::vector<Use>& uses);
-  static Use use_of(NameId name, const Place& place);
-  Position read_bundle(Position at, Place place, std::vector<Use>& uses);
-  void read_call(const Call& call, Place place, std::vector<Use>& uses);
-  void read_summary(const Summary& summary, const std::vector<Range>& given, Place place, std::vector<Use>& uses);
-  Position read_reference(Range referenced_place, Position at, Position end, Place place, std::vector<Use>& uses);
-  /// Puts the uses from `first` on that have no group into a new one, and returns its number.
-  std::uint32_t group_from(std::vector<Use>& uses, std::size_t first);
+  Position read_bundle(Position at, const Use& role, std::vector<Use>& uses);
+  void read_call(const Call& call, Use role, std::vector<Use>& uses);
+  void read_arguments(const Call& call, const Use& role, std::vector<Use>& uses);
+  void read_summary(const Summary& summary, const std::vector<Range>& given, const Use& role, std::vector<Use>& uses);
+  Position read_reference(Range referenced_place, Position at, Position end, const Use& role, std::vector<Use>& uses);
   [[nodiscard]] Position after_cast(Position at, Position end) const;
+  [[nodiscard]] Position after_arguments(Position at, Position end) const;
   /// The position after [i][j].x at `at`.
   [[nodiscard]] Position after_indices(Position at, Position end) const;
   [[nodiscard]] bool binary(Position at, Position begin) const;
@@ -91,6 +81,7 @@ class ExpressionReader {
   std::unordered_set<std::string_view> members_;
   std::unordered_map<std::string_view, Range> references_;
   bool inside_reference_ = false;  // a reference leads to a place, not to another reference: the work stays linear
+  int depth_ = 0;                  // of brackets
   std::uint32_t terms_ = 0;
   std::uint32_t groups_ = 0;
 };

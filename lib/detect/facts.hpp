@@ -74,7 +74,7 @@ class Names {
   std::vector<std::string_view> texts_;
 };
 
-/// A name in an expression.
+/// A name in an expression. Without a name: the role of an expression inside a larger one.
 struct Use {
   NameId name = 0;
   DependenceKind kind = DependenceKind::Additive;
@@ -91,15 +91,21 @@ struct Use {
   std::uint32_t factor_id = 0;
   /// The use is a divisor of its product.
   bool divides = false;
-  /// A memory use and the address uses that choose its place share a number; 0: none.
+  /// A memory use and the address uses that choose its place share a number; 0: none. So do the address uses of a
+  /// target and the use of its former value.
   std::uint32_t memory_use_id = 0;
+  /// The use is a term of a sum: acc + x.
+  bool added = false;
+  /// The use is an operand of a maximum or a minimum.
+  bool extremum = false;
+  /// The use goes through a function that is known and not linear: tanh(h), a / h.
+  bool curved = false;
   /// The use only decides which of several values is taken: the condition of c ? a : b.
   bool is_select_condition = false;
   /// The use goes through a kernel that the host launches here.
   bool launched = false;
-  /// In the loop that is analysed: the value that is used, and, of memory, the value of the pointer.
-  mutable std::uint32_t value = 0;
-  mutable std::uint32_t pointer = 0;
+  /// A number in the function.
+  std::uint32_t id = 0;
 };
 
 /// One assignment.
@@ -124,9 +130,8 @@ struct Fact {
   /// The assigned expression.
   Range expression;
   std::vector<Use> uses;
-  /// In the loop that is analysed: the value that is made, and, of memory, the value of the pointer.
-  mutable std::uint32_t value = 0;
-  mutable std::uint32_t pointer = 0;
+  /// A number in the function, not one of a use.
+  std::uint32_t id = 0;
 };
 
 /// An effect between the parameters of a function, or from one to the return value.

@@ -67,6 +67,10 @@ FunctionFlow::FunctionFlow(const Function& function, const Summaries& summaries,
     : function_(function), side_(side) {
   for (const auto& parameter : function.parameters) (void)names_.id(parameter.name);
   facts_ = read_facts(function, summaries, names_, side);
+  for (std::uint32_t i = 0; i < facts_.size(); ++i) {
+    facts_[i].id = i;
+    for (auto& use : facts_[i].uses) use.id = use_count_++;
+  }
   for (const auto& parameter : function.parameters) {
     parameters_.push_back(names_.parts(names_.id(parameter.name)));
     given_.insert(parameters_.back().begin(), parameters_.back().end());
@@ -320,23 +324,6 @@ Regions FunctionFlow::regions_in(std::uint32_t loop, std::uint32_t first, std::u
     region = whole.count(root(region->first)) != 0 && set_once_.count(region->first) != 0 ? regions.erase(region)
                                                                                           : std::next(region);
   return regions;
-}
-
-FunctionFlow::Edge FunctionFlow::edge(std::uint32_t index, const Use& use, NameId from, NameId to) const {
-  const auto& fact = facts_[index];
-  return {from,
-          to,
-          use.kind,
-          use.address,
-          use.memory,
-          index,
-          use.product_id,
-          use.factor_id,
-          use.divides,
-          use.of_target,
-          use.launched,
-          use.location_hash != 0 && use.location_hash == fact.location_hash,
-          fact.partial && side_ == Side::Host};
 }
 
 /// Whether the function, or a kernel that it launches, writes something that is neither its own nor an argument.

@@ -62,25 +62,6 @@ class FunctionFlow {
   /// Whether the loop has at most a handful of iterations, by a literal number.
   [[nodiscard]] bool is_short(std::uint32_t loop) const;
 
-  /// In edges where two values of a name meet.
-  static constexpr std::uint32_t k_no_fact = std::numeric_limits<std::uint32_t>::max();
-  struct Edge {
-    NameId from = 0;
-    NameId to = 0;
-    DependenceKind kind = DependenceKind::Additive;
-    bool address = false;
-    bool from_memory = false;
-    std::uint32_t fact = k_no_fact;
-    std::uint32_t product_id = 0;
-    std::uint32_t factor_id = 0;
-    bool divides = false;
-    bool of_target = false;
-    /// A kernel computes one from the other; `own`: at the same place, as in y[b] = f(y[b]).
-    bool launched = false;
-    bool own = false;
-    /// Host: writes one member of an object.
-    bool partial = false;
-  };
 
  private:
   void find_aliases();
@@ -108,8 +89,6 @@ class FunctionFlow {
     bool reads = false;  ///< one that it writes
   };
   [[nodiscard]] SideEffects side_effects() const;
-  /// The edge from a value that the fact `index` uses to the one that it makes.
-  [[nodiscard]] Edge edge(std::uint32_t index, const Use& use, NameId from, NameId to) const;
   void find_places();  // on the device only: the host has whole tensors
   [[nodiscard]] Regions regions_in(std::uint32_t loop, std::uint32_t first, std::uint32_t end) const;
   void find_conditions();
@@ -127,6 +106,7 @@ class FunctionFlow {
   std::vector<bool> has_members_;     ///< for each name
   std::unordered_set<NameId> given_;  ///< all parameters
   std::vector<Fact> facts_;
+  std::uint32_t use_count_ = 0;
   std::size_t count_;
   std::vector<NameId> parent_;
   /// The same without those facts in which pointers take turns.

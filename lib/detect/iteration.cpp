@@ -35,6 +35,16 @@ Iteration::~Iteration() {
 }
 
 void Iteration::read_body() {
+  made_.resize(end_ - first_);
+  pointers_.resize(end_ - first_);
+  std::uint32_t last_use = 0;
+  for (auto i = first_; i < end_; ++i) {
+    const auto& uses = flow_.facts_[i].uses;
+    if (uses.empty()) continue;
+    if (last_use == 0) first_use_ = uses.front().id;
+    last_use = uses.back().id + 1;
+  }
+  used_.resize(last_use - first_use_);
   find_whole_objects();
   find_shared_memory();
   read_statements();
@@ -130,9 +140,7 @@ void Iteration::set(Key key, Value value) {
   flow_.now_[key] = value;
 }
 
-void Iteration::connect(Value from, Value to) {
-  edges_.push_back({.from = from, .to = to, .fact = FunctionFlow::k_no_fact});
-}
+void Iteration::connect(Value from, Value to) { edges_.push_back({.from = from, .to = to}); }
 
 /// One value that is any of `sources`.
 Value Iteration::meet(NameId node, const std::vector<Value>& sources) {
@@ -172,8 +180,8 @@ void Iteration::define(std::uint32_t index) {
   const auto before = read(fact.target, fact.memory);
   const auto target = add_value(node, false);
   add_uses(index, target);
-  fact.value = target;
-  fact.pointer = fact.memory ? read(fact.target, false) : target;
+  made_[index - first_] = target;
+  pointers_[index - first_] = fact.memory ? read(fact.target, false) : target;
   defined_at_[target] = fact.location_hash;
   // Another element, or another member, leaves what this iteration has put into the rest.
   const bool partial = fact.partial || merged(fact.target) != fact.target;
@@ -214,11 +222,11 @@ void Iteration::add_uses(std::uint32_t index, Value target) {
   const auto& fact = flow_.facts_[index];
   decide(fact, target);
   for (const auto& use : fact.uses) {
-    use.value = read(use.name, use.memory);
-    use.pointer = use.memory ? read(use.name, false) : use.value;
+    const auto value = read(use.name, use.memory);
+    used_[use.id - first_use_] = {value, use.memory ? read(use.name, false) : value};
     if (use.is_select_condition) continue;
-    edges_.push_back(flow_.edge(index, use, use.value, target));
-    edges_.back().partial = edges_.back().partial || (flow_.side_ == Side::Host && merged(fact.target) != fact.target);
+    const bool partial = flow_.side_ == Side::Host && (fact.partial || merged(fact.target) != fact.target);
+    edges_.push_back({value, target, index, &use, use.of_target, partial});
   }
 }
 

@@ -31,8 +31,21 @@ class Iteration {
   Iteration& operator=(const Iteration&) = delete;
 
  protected:
-  using Edge = FunctionFlow::Edge;
   static constexpr Value k_no_value = std::numeric_limits<Value>::max();
+  /// In edges where two values of a name meet.
+  static constexpr std::uint32_t k_no_fact = std::numeric_limits<std::uint32_t>::max();
+  /// From a value to one that is made of it.
+  struct Edge {
+    Value from = 0;
+    Value to = 0;
+    std::uint32_t fact = k_no_fact;
+    const Use* use = &k_meets;  ///< how
+    /// The value does not go this way: it only chooses a place to write to, or nothing of it is read there.
+    bool closed = false;
+    /// Host: writes one member of an object.
+    bool partial = false;
+  };
+  static constexpr Use k_meets{};
 
   [[nodiscard]] bool inside(const Fact& fact) const { return fact.node >= begin_ && fact.node < last_; }
   /// Reads the body; `ids_`, `edges_` and `decisions_` are complete afterwards, and the edges sorted by their sources.
@@ -59,6 +72,13 @@ class Iteration {
   }
   /// Whether a branch selects iterations, rather than threads like the guard of a partial tile.
   [[nodiscard]] bool chooses_iterations(std::uint32_t branch) const;
+
+  /// The value that a fact makes.
+  [[nodiscard]] Value made(const Fact& fact) const { return made_[fact.id - first_]; }
+  /// The value that is used, and, of memory, the value of the pointer.
+  [[nodiscard]] Value used(const Use& use) const { return used_[use.id - first_use_].first; }
+  [[nodiscard]] Value pointer_of(const Use& use) const { return used_[use.id - first_use_].second; }
+  [[nodiscard]] Value pointer_of(const Fact& fact) const { return pointers_[fact.id - first_]; }
 
   const FunctionFlow& flow_;
   Regions regions_;
@@ -139,6 +159,10 @@ class Iteration {
     return key(Slot::Own, memory && flow_.side_ == Side::Device ? name + static_cast<NameId>(flow_.count_) : name);
   }
 
+  std::vector<Value> made_;                           ///< by fact
+  std::vector<Value> pointers_;                       ///< by fact, of memory
+  std::vector<std::pair<Value, Value>> used_;         ///< by use
+  std::uint32_t first_use_ = 0;
   std::vector<bool> stale_;                ///< by value: it may hold what was there before the iteration
   std::vector<std::uint64_t> defined_at_;  ///< by value: the place of its definition
   std::vector<Meeting> meetings_;          ///< by value

@@ -39,8 +39,10 @@ class LoopFlow : private LoopGraph {
       if (!carried) continue;
       for (const auto i : incoming_[component]) {
         const auto& edge = edges_[i];
-        if (component_[edge.from] != component || !edge.launched || edge.address) continue;
-        if (!edge.own || !chosen_by_iteration(flow_.facts_[edge.fact])) return true;
+        if (component_[edge.from] != component || !edge.use->launched || edge.use->address) continue;
+        const auto& fact = flow_.facts_[edge.fact];
+        const bool own = edge.use->location_hash != 0 && edge.use->location_hash == fact.location_hash;
+        if (!own || !chosen_by_iteration(fact)) return true;
       }
     }
     return false;
@@ -76,7 +78,7 @@ class LoopFlow : private LoopGraph {
     // The name that the source writes to, not the root of its aliases.
     for (auto i = first_; i < end_; ++i) {
       const auto& fact = flow_.facts_[i];
-      if (inside(fact) && fact.memory && head(fact.value) == value) return fact.target;
+      if (inside(fact) && fact.memory && head(made(fact)) == value) return fact.target;
     }
     return ids_[value] - static_cast<NameId>(flow_.count_);
   }
@@ -86,9 +88,9 @@ class LoopFlow : private LoopGraph {
     std::vector<std::tuple<std::uint32_t, std::uint32_t, std::uint32_t>> products;
     for (const auto i : incoming_[component]) {
       const auto& edge = edges_[i];
-      if (component_[edge.from] != component || edge.of_target) continue;
-      kind = std::max(kind, edge.kind);
-      if (edge.product_id != 0) products.emplace_back(edge.fact, edge.product_id, edge.factor_id);
+      if (component_[edge.from] != component || edge.closed) continue;
+      kind = std::max(kind, edge.use->kind);
+      if (edge.use->product_id != 0) products.emplace_back(edge.fact, edge.use->product_id, edge.use->factor_id);
     }
     // A product of the state with itself is not linear.
     std::sort(products.begin(), products.end());
@@ -105,7 +107,7 @@ class LoopFlow : private LoopGraph {
     std::unordered_map<std::uint32_t, bool> known;
     return std::any_of(incoming_[component].begin(), incoming_[component].end(), [&](std::uint32_t i) {
       const auto& edge = edges_[i];
-      if (edge.kind != DependenceKind::Scaled || !is_memory(edge.from) || component_[edge.from] != component)
+      if (edge.use->kind != DependenceKind::Scaled || !is_memory(edge.from) || component_[edge.from] != component)
         return false;
       const auto memory = head(edge.from);
       const auto [entry, added] = known.try_emplace(memory, false);
@@ -129,7 +131,7 @@ class LoopFlow : private LoopGraph {
   [[nodiscard]] bool written_each_step(std::uint32_t component) const {
     std::uint32_t update = 0;
     for (const auto i : incoming_[component])
-      if (edges_[i].fact != FunctionFlow::k_no_fact && component_[edges_[i].from] == component)
+      if (edges_[i].fact != k_no_fact && component_[edges_[i].from] == component)
         update = std::max(update, flow_.facts_[edges_[i].fact].node);
     auto seen = reachable(members_[component], false);
     follow_decisions(seen);
@@ -137,13 +139,13 @@ class LoopFlow : private LoopGraph {
       const auto& fact = flow_.facts_[i];
       if (!inside(fact) || !fact.memory || !chosen_by_iteration(fact)) continue;
       // Two halves of one buffer are the state itself; nothing stays in them.
-      if (fact.alternates && component_[fact.value] == component) continue;
+      if (fact.alternates && component_[made(fact)] == component) continue;
       const auto branch = flow_.branch_begin_[fact.node];
       if (conditional(fact) && !(update > branch && update < flow_.branch_end_[fact.node]) &&
           chooses_iterations(branch) && !chooses_threads(branch))
         continue;
       const bool value = std::any_of(fact.uses.begin(), fact.uses.end(),
-                                     [&](const Use& use) { return !use.address && seen[use.value]; });
+                                     [&](const Use& use) { return !use.address && seen[used(use)]; });
       if (value) return true;
     }
     return false;
@@ -212,7 +214,7 @@ class LoopFlow : private LoopGraph {
     std::uint32_t seen = std::numeric_limits<std::uint32_t>::max();
     for (const auto i : incoming_[component]) {
       const auto index = edges_[i].fact;
-      if (index == seen || index == FunctionFlow::k_no_fact) continue;
+      if (index == seen || index == k_no_fact) continue;
       seen = index;
       const auto& fact = flow_.facts_[index];
       const auto varying = varying_groups(fact);
@@ -227,25 +229,25 @@ class LoopFlow : private LoopGraph {
   [[nodiscard]] std::unordered_set<std::uint32_t> varying_groups(const Fact& fact) const {
     std::unordered_set<std::uint32_t> groups;
     for (const auto& use : fact.uses)
-      if (use.address && use.memory_use_id != 0 && induction_[use.value]) groups.insert(use.memory_use_id);
+      if (use.address && use.memory_use_id != 0 && induction_[used(use)]) groups.insert(use.memory_use_id);
     return groups;
   }
 
   /// h = a * h + b, with data or a constant for a: an average or a filter over time, even if only its end is used.
   [[nodiscard]] bool decays(std::uint32_t component) const {
     const auto run = running();
-    const auto rescaled = products_of(component, [&](const Use& use, const auto&) { return run[use.value]; });
+    const auto rescaled = products_of(component, [&](const Use& use, const auto&) { return run[used(use)]; });
     std::unordered_map<std::uint64_t, std::uint32_t> own;  // products of the state, and which factor it is
     bool scaled = false;
     for (const auto i : incoming_[component]) {
       const auto& edge = edges_[i];
       if (component_[edge.from] != component) continue;
-      if (edge.product_id != 0) own.emplace(product(edge.fact, edge.product_id), edge.factor_id);
-      if (edge.kind != DependenceKind::Scaled) continue;
-      const auto factors = rescaled.find(product(edge.fact, edge.product_id));
-      if (edge.product_id == 0) return false;
+      if (edge.use->product_id != 0) own.emplace(product(edge.fact, edge.use->product_id), edge.use->factor_id);
+      if (edge.use->kind != DependenceKind::Scaled) continue;
+      const auto factors = rescaled.find(product(edge.fact, edge.use->product_id));
+      if (edge.use->product_id == 0) return false;
       // One of several updates may be a rescaling; another one that is none makes the state decay.
-      scaled = scaled || factors == rescaled.end() || !factors->second.has_other_than(edge.factor_id);
+      scaled = scaled || factors == rescaled.end() || !factors->second.has_other_than(edge.use->factor_id);
     }
     if (!scaled) return false;
     // A constant factor may belong to a polynomial: then the data must be weighted, as for an average.
@@ -253,35 +255,35 @@ class LoopFlow : private LoopGraph {
     // The data must be added, not only multiplied: p = p * x is a product.
     return std::any_of(incoming_[component].begin(), incoming_[component].end(), [&](std::uint32_t i) {
       const auto& edge = edges_[i];
-      if (component_[edge.from] == component || edge.address || edge.fact == FunctionFlow::k_no_fact) return false;
-      if (!edge.from_memory && !data_[edge.from]) return false;
-      if (edge.product_id == 0) return gated;
-      const auto with_state = own.find(product(edge.fact, edge.product_id));
-      return with_state == own.end() || with_state->second == edge.factor_id;  // g * (x - h) adds g * x
+      if (component_[edge.from] == component || edge.use->address || edge.fact == k_no_fact) return false;
+      if (!edge.use->memory && !data_[edge.from]) return false;
+      if (edge.use->product_id == 0) return gated;
+      const auto with_state = own.find(product(edge.fact, edge.use->product_id));
+      return with_state == own.end() || with_state->second == edge.use->factor_id;  // g * (x - h) adds g * x
     });
   }
 
   /// Whether a value depends on the iteration: an element by its place, or by a pointer that moves.
   [[nodiscard]] bool varies(const Use& use, const std::unordered_set<std::uint32_t>& groups) const {
-    return use.memory ? groups.count(use.memory_use_id) != 0 || induction_[use.pointer] : bool{induction_[use.value]};
+    return use.memory ? groups.count(use.memory_use_id) != 0 || induction_[pointer_of(use)] : bool{induction_[used(use)]};
   }
 
   /// Whether a product of the state has a factor that depends on the iteration.
   [[nodiscard]] bool has_varying_factor(std::uint32_t component) const {
     const auto factors = products_of(component, [&](const Use& use, const auto& groups) {
-      return component_[use.value] != component && varies(use, groups);
+      return component_[used(use)] != component && varies(use, groups);
     });
     return std::any_of(incoming_[component].begin(), incoming_[component].end(), [&](std::uint32_t i) {
       const auto& edge = edges_[i];
-      if (component_[edge.from] != component || edge.product_id == 0) return false;
-      const auto found = factors.find(product(edge.fact, edge.product_id));
-      return found != factors.end() && found->second.has_other_than(edge.factor_id);
+      if (component_[edge.from] != component || edge.use->product_id == 0) return false;
+      const auto found = factors.find(product(edge.fact, edge.use->product_id));
+      return found != factors.end() && found->second.has_other_than(edge.use->factor_id);
     });
   }
 
   /// Whether every iteration uses other weights for the state: layers of a network, not steps of time.
   [[nodiscard]] bool passes_layers(std::uint32_t component) const {
-    const auto outside = [&](const Use& use) { return component_[use.value] != component; };
+    const auto outside = [&](const Use& use) { return component_[used(use)] != component; };
     const auto other =
         products_of(component, [&](const Use& use, const auto& g) { return outside(use) && varies(use, g); });
     const auto same =
@@ -289,18 +291,18 @@ class LoopFlow : private LoopGraph {
     // x / norm(x) only scales; data / h does not.
     std::unordered_set<std::uint64_t> scaled;
     for (const auto i : incoming_[component])
-      if (component_[edges_[i].from] == component && !edges_[i].divides)
-        scaled.insert(product(edges_[i].fact, edges_[i].product_id));
+      if (component_[edges_[i].from] == component && !edges_[i].use->divides)
+        scaled.insert(product(edges_[i].fact, edges_[i].use->product_id));
     bool weights = false;
     for (const auto i : incoming_[component]) {
       const auto& edge = edges_[i];
-      if (component_[edge.from] != component || edge.address || edge.product_id == 0) continue;
-      const auto key = product(edge.fact, edge.product_id);
-      if (edge.divides && scaled.count(key) == 0 && other.count(key) != 0) return false;
+      if (component_[edge.from] != component || edge.use->address || edge.use->product_id == 0) continue;
+      const auto key = product(edge.fact, edge.use->product_id);
+      if (edge.use->divides && scaled.count(key) == 0 && other.count(key) != 0) return false;
       const auto kept = same.find(key);
-      if (kept != same.end() && kept->second.has_other_than(edge.factor_id)) return false;
+      if (kept != same.end() && kept->second.has_other_than(edge.use->factor_id)) return false;
       const auto changed = other.find(key);
-      weights = weights || (changed != other.end() && changed->second.has_other_than(edge.factor_id));
+      weights = weights || (changed != other.end() && changed->second.has_other_than(edge.use->factor_id));
     }
     return weights;
   }
@@ -324,12 +326,12 @@ class LoopFlow : private LoopGraph {
       const auto masks = owners_by_group(fact);
       for (const auto& use : fact.uses) {
         if (use.name == state.name && !use.address && state.line == 0) state.line = line_of(fact);
-        if (!use.memory || use.address || component_[use.value] != component) continue;
+        if (!use.memory || use.address || component_[used(use)] != component) continue;
         const auto mask = masks.find(use.memory_use_id);
         always_read &= (mask == masks.end() ? 0 : mask->second) | flow_.divergence_mask_[use.name];
         reads = true;
       }
-      if (!fact.memory || component_[fact.value] != component) continue;
+      if (!fact.memory || component_[made(fact)] != component) continue;
       for (const auto& use : fact.uses)
         if (use.of_target && use.address && !use.memory) written |= flow_.divergence_mask_[use.name];
     }
@@ -363,7 +365,7 @@ class LoopFlow : private LoopGraph {
         inner.split = inner.split || flow_.divergence_mask_[fact.target] != 0;
         for (const auto& use : fact.uses) inner.split = inner.split || flow_.divergence_mask_[use.name] != 0;
       }
-      if (!fact.memory || component_[fact.value] != component) continue;
+      if (!fact.memory || component_[made(fact)] != component) continue;
       for (const auto& inner : open) {
         if (inner.split || inner.node == fact.node || --attempts < 0) continue;
         if (!iterates_over_units(fact, inner.node)) continue;
@@ -385,9 +387,9 @@ class LoopFlow : private LoopGraph {
       const auto& fact = *at;
       std::unordered_set<std::uint32_t> chosen;
       for (const auto& use : fact.uses)
-        if (use.address && use.memory_use_id != 0 && counted[use.value]) chosen.insert(use.memory_use_id);
+        if (use.address && use.memory_use_id != 0 && counted[used(use)]) chosen.insert(use.memory_use_id);
       for (const auto& use : fact.uses) {
-        if (!use.memory || use.address || component_[use.value] != component) continue;
+        if (!use.memory || use.address || component_[used(use)] != component) continue;
         if (chosen.count(use.memory_use_id) == 0) return false;
         reads = true;
       }
@@ -400,15 +402,15 @@ class LoopFlow : private LoopGraph {
   [[nodiscard]] bool iterates_over_units(const Fact& fact, std::uint32_t loop) const {
     std::vector<std::uint32_t> roots;
     for (auto i = first_; i < end_ && flow_.facts_[i].node <= loop; ++i)
-      if (flow_.facts_[i].node == loop && !flow_.facts_[i].memory) roots.push_back(flow_.facts_[i].value);
+      if (flow_.facts_[i].node == loop && !flow_.facts_[i].memory) roots.push_back(made(flow_.facts_[i]));
     const auto counted = reachable(roots, false);
-    if (owns_what_it_reads(component_[fact.value], loop, counted)) return false;
+    if (owns_what_it_reads(component_[made(fact)], loop, counted)) return false;
     const auto varies = reachable(std::move(roots), true);
     bool place = false;
     bool value = false;
     for (const auto& use : fact.uses) {
-      place = place || (use.of_target && use.name != fact.target && counted[use.value]);
-      value = value || (!use.of_target && varies[use.value]);
+      place = place || (use.of_target && use.name != fact.target && counted[used(use)]);
+      value = value || (!use.of_target && varies[used(use)]);
     }
     return place && value;
   }

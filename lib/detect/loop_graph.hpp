@@ -47,7 +47,7 @@ class LoopGraph : protected Iteration {
       found = true;
     }
     for (auto& edge : edges_)
-      if (edge.fact == FunctionFlow::k_no_fact && is_head(edge.to) && !is_carried_[edge.to]) edge.of_target = true;
+      if (edge.fact == k_no_fact && is_head(edge.to) && !is_carried_[edge.to]) edge.closed = true;
     return found;
   }
 
@@ -75,7 +75,7 @@ class LoopGraph : protected Iteration {
         if (next[at] < start_[at + 1]) {
           const auto& edge = edges_[next[at]++];
           const auto to = edge.to;
-          if (edge.of_target) continue;  // the place of a write does not affect its value
+          if (edge.closed) continue;  // the place of a write does not affect its value
           if (index[to] == k_none)
             path.push_back(to);
           else if (component_[to] == k_none)
@@ -109,7 +109,7 @@ class LoopGraph : protected Iteration {
       queue.pop_back();
       for (auto i = start_[at]; i < start_[at + 1]; ++i) {
         const auto& edge = edges_[i];
-        if (reached[edge.to] || edge.of_target || (edge.address && !through_addresses)) continue;
+        if (reached[edge.to] || edge.closed || (edge.use->address && !through_addresses)) continue;
         if (edge.partial && through_addresses) continue;  // an object does not move with one of its members
         reached[edge.to] = true;
         queue.push_back(edge.to);
@@ -122,33 +122,33 @@ class LoopGraph : protected Iteration {
   void find_data() {
     std::vector<std::uint32_t> roots;
     for (const auto& edge : edges_)
-      if (edge.from_memory) roots.push_back(edge.from);
+      if (edge.use->memory) roots.push_back(edge.from);
     data_ = reachable(std::move(roots), false);
   }
 
   [[nodiscard]] bool cyclic(std::uint32_t component) const {
     return std::any_of(incoming_[component].begin(), incoming_[component].end(), [&](std::uint32_t i) {
-      return component_[edges_[i].from] == component && !edges_[i].of_target;
+      return component_[edges_[i].from] == component && !edges_[i].closed;
     });
   }
 
   /// Whether a cycle does more than keep a value, as one that is set in some iterations.
   [[nodiscard]] bool updates(std::uint32_t component) const {
     return std::any_of(incoming_[component].begin(), incoming_[component].end(), [&](std::uint32_t i) {
-      return edges_[i].fact != FunctionFlow::k_no_fact && component_[edges_[i].from] == component &&
-             !edges_[i].of_target;
+      return edges_[i].fact != k_no_fact && component_[edges_[i].from] == component &&
+             !edges_[i].closed;
     });
   }
 
   [[nodiscard]] bool launches(std::uint32_t component) const {
     return std::any_of(incoming_[component].begin(), incoming_[component].end(),
-                       [&](std::uint32_t i) { return edges_[i].launched; });
+                       [&](std::uint32_t i) { return edges_[i].use->launched; });
   }
 
   [[nodiscard]] bool fed_by_data(std::uint32_t component) const {
     return std::any_of(incoming_[component].begin(), incoming_[component].end(), [&](std::uint32_t i) {
       const auto& edge = edges_[i];
-      return component_[edge.from] != component && !edge.address && (edge.from_memory || data_[edge.from]);
+      return component_[edge.from] != component && !edge.use->address && (edge.use->memory || data_[edge.from]);
     });
   }
 
@@ -175,9 +175,9 @@ class LoopGraph : protected Iteration {
 
   [[nodiscard]] bool chosen_by_iteration(const Fact& fact) const {
     if (!fact.memory) return false;
-    if (induction_[fact.pointer]) return true;
+    if (induction_[pointer_of(fact)]) return true;
     return std::any_of(fact.uses.begin(), fact.uses.end(), [&](const Use& use) {
-      return use.of_target && use.address && !use.memory && induction_[use.value];
+      return use.of_target && use.address && !use.memory && induction_[used(use)];
     });
   }
 
@@ -206,8 +206,8 @@ class LoopGraph : protected Iteration {
       const auto& fact = flow_.facts_[i];
       if (!inside(fact)) continue;
       for (const auto& use : fact.uses)
-        if (use.memory) places_[head(use.value)].reads.emplace_back(fact.value, use.location_hash);
-      if (fact.memory) places_[head(fact.value)].writers.push_back(i);
+        if (use.memory) places_[head(used(use))].reads.emplace_back(made(fact), use.location_hash);
+      if (fact.memory) places_[head(made(fact))].writers.push_back(i);
     }
   }
 

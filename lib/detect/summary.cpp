@@ -46,9 +46,9 @@ class Summarizer : private Iteration {
       queue.pop_back();
       for (auto i = start_[at]; i < start_[at + 1]; ++i) {
         const auto& edge = edges_[i];
-        if (edge.address && ids_[edge.to] != k_return) continue;
-        const auto made = static_cast<Level>(k_made + static_cast<Level>(edge.kind));
-        const auto level = edge.fact == FunctionFlow::k_no_fact ? reached[at] : std::max(reached[at], made);
+        if (edge.use->address && ids_[edge.to] != k_return) continue;
+        const auto made = static_cast<Level>(k_made + static_cast<Level>(edge.use->kind));
+        const auto level = edge.fact == k_no_fact ? reached[at] : std::max(reached[at], made);
         if (reached[edge.to] >= level) continue;
         reached[edge.to] = level;
         queue.push_back(edge.to);
@@ -112,9 +112,9 @@ class Summarizer : private Iteration {
         if (!is_object_return(fact)) continue;
         const auto same = [&](const Use& use) { return flow_.name(use.name) == flow_.name(member); };
         const bool own = std::any_of(fact.uses.begin(), fact.uses.end(),
-                                     [&](const Use& use) { return same(use) && reached[use.value] >= k_made; });
+                                     [&](const Use& use) { return same(use) && reached[used(use)] >= k_made; });
         for (const auto& use : fact.uses)
-          if (same(use) || !own) level = std::max(level, reached[use.value]);
+          if (same(use) || !own) level = std::max(level, reached[used(use)]);
       }
     }
     add(level, {.from = object, .returns = true, .of_member = true});

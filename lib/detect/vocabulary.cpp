@@ -1,6 +1,7 @@
 #include "detect/vocabulary.hpp"
 
 #include <algorithm>
+#include <utility>
 
 namespace kernelgen {
 inline namespace v0 {
@@ -32,7 +33,7 @@ static bool converts(std::string_view name) {
 }
 
 bool passes_through(std::string_view name) {
-  constexpr std::array<std::string_view, 35> k_names{"data",
+  constexpr std::array<std::string_view, 34> k_names{"data",
                                                      "data_ptr",
                                                      "get",
                                                      "to",
@@ -51,7 +52,6 @@ bool passes_through(std::string_view name) {
                                                      "cast",
                                                      "move",
                                                      "make_block_ptr",
-                                                     "advance",
                                                      "multiple_of",
                                                      "max_contiguous",
                                                      "make_float2",
@@ -75,6 +75,34 @@ bool is_exponent(std::string_view name) {
                                                      "exp2f",  "__expf", "log",    "log2",    "log1p", "expm1",
                                                      "log1pf", "logf",   "__logf", "__log2f", "log2f"};
   return one_of(name, k_names);
+}
+
+bool is_curved(std::string_view name) {
+  if (is_exponent(name)) return true;
+  name.remove_prefix(std::min(name.find_first_not_of('_'), name.size()));
+  if (name.substr(0, 1) == "h" && name.size() > 3) name.remove_prefix(name[1] == '2' ? 2 : 1);
+  constexpr std::array<std::string_view, 12> k_names{"tan", "sigmoid", "sin",  "cos", "sqrt", "rsqrt",
+                                                     "pow", "erf",     "cbrt", "rcp", "asin", "acos"};
+  return std::any_of(k_names.begin(), k_names.end(),
+                     [&](std::string_view each) { return name.substr(0, each.size()) == each; });
+}
+
+Operation operation_of(std::string_view name) {
+  if (name == "advance") return Operation::Sum;
+  name.remove_prefix(std::min(name.find_first_not_of('_'), name.size()));
+  if (name.substr(0, 3) == "cuC") name.remove_prefix(3);
+  constexpr std::array<std::pair<std::string_view, Operation>, 4> k_operations{
+      {{"add", Operation::Sum}, {"sub", Operation::Sum}, {"mul", Operation::Product}, {"fma", Operation::Fused}}};
+  for (const auto& [text, operation] : k_operations) {
+    const bool prefixed = name.substr(1, text.size()) == text && name.find_first_of("fhdui") == 0;
+    if (!prefixed && name.substr(0, text.size()) != text) continue;
+    auto rest = name.substr(text.size() + (prefixed ? 1 : 0));
+    // A type, a number of elements and a way of rounding may follow: f, 2, _rn.
+    rest.remove_prefix(rest.substr(0, 1) == "f" ? 1 : 0);
+    rest.remove_prefix(std::min(rest.find_first_not_of("0123456789"), rest.size()));
+    if (rest.empty() || (rest.front() == '_' && rest.size() < 5)) return operation;
+  }
+  return Operation::None;
 }
 
 bool multiplies_matrices(std::string_view name) {
