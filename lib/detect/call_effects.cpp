@@ -159,11 +159,11 @@ void CallEffects::operand(Range input, Range output, bool loads, bool moves, Fac
 void CallEffects::accumulate(const std::vector<Range>& arguments, bool reads) {
   auto& fact = writer_.write(arguments[0], {arguments[1]}, DependenceKind::Additive, false);
   if (!reads) return;
-  const auto place = fact.uses.empty() ? 0U : fact.uses.front().memory_use_id;
+  const auto place = fact.uses.empty() ? 0U : fact.uses.front().chooses;
   fact.uses.push_back({.name = fact.target,
                        .memory = fact.memory,
                        .location_hash = fact.location_hash,
-                       .memory_use_id = place,
+                       .place_id = place,
                        .added = true});
 }
 
@@ -171,11 +171,12 @@ void CallEffects::accumulate(const std::vector<Range>& arguments, bool reads) {
 void CallEffects::apply(const Summary& summary, const std::vector<Range>& given) {
   const auto arguments = by_position(tokens_, summary.parameters, given);
   for (std::size_t to = 0; to < std::min(arguments.size(), k_max_arguments); ++to) {
-    const auto product = writer_.expressions().new_product();
+    const auto product = writer_.expressions().new_products(summary);
     for (const bool memory : {false, true}) {
       std::vector<Use> uses;
       for (const auto& effect : summary.effects) {
-        const bool mine = !effect.returns && effect.to == to && effect.to_memory == memory;
+        const bool mine = !effect.returns && effect.to == to && effect.to_memory == memory &&
+                          (summary.launches || !effect.role.is_select_condition);
         if (!mine || effect.from >= arguments.size() || empty(arguments[to]) || empty(arguments[effect.from])) continue;
         if (uses.empty()) {
           auto& fact = writer_.write(arguments[to], {}, DependenceKind::Additive, false);

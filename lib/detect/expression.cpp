@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <functional>
+#include <utility>
 
 #include "detect/vocabulary.hpp"
 
@@ -134,9 +135,13 @@ std::uint64_t ExpressionReader::hash(Range range) const {
       at = after - 1;
       continue;
     }
-    auto text = tokens_.list[at].text;
-    if (text == "[" && tokens_.is(at + 1, "0") && tokens_.is(at + 2, "]")) at += 2;
-    if (at >= range.end || tokens_.is(at, "]") || one_of(text, k_plain) || (text == "*" && !operand)) continue;
+    if (tokens_.is(at, "[") && tokens_.is(at + 1, "0") && tokens_.is(at + 2, "]")) at += 2;
+    if (at >= range.end) break;
+    const bool member = tokens_.is(at, "]") && tokens_.is(at + 1, ".") && !tokens_.is(at + 3, "[");
+    if (member) at += 2;  // it is at the place of its element
+    auto text = tokens_.list[std::min(at, range.end - 1)].text;
+    if (member) continue;
+    if (one_of(text, k_plain) || (text == "*" && !operand)) continue;
     operand = tokens_.list[at].kind != TokenKind::Operator;
     if (text == "[") text = "+";
     value = (value ^ std::hash<std::string_view>{}(text)) * 1099511628211U;
@@ -335,7 +340,7 @@ Position ExpressionReader::read_place(Range dotted, Position last, Position end,
   if (tokens_.syntax == Syntax::CFamily && at > dotted.end) use.memory = true;
   if (use.memory) {
     use.location_hash = hash({dotted.begin, at});
-    use.memory_use_id = group_from(uses, first_address);
+    use.place_id = group_from(uses, first_address);
   }
   uses.push_back(use);
   return at;
@@ -360,7 +365,7 @@ Position ExpressionReader::after_indices(Position at, Position end) const {
 std::uint32_t ExpressionReader::group_from(std::vector<Use>& uses, std::size_t first) {
   ++groups_;
   for (std::size_t i = first; i < uses.size(); ++i)
-    if (uses[i].memory_use_id == 0) uses[i].memory_use_id = groups_;
+    if (uses[i].address && uses[i].chooses == 0) uses[i].chooses = groups_;
   return groups_;
 }
 
@@ -371,7 +376,7 @@ void ExpressionReader::read_memory(Range pointer, const Use& role, std::vector<U
   auto use = named(found.name, role);
   use.memory = found.memory;
   use.location_hash = found.location_hash;
-  use.memory_use_id = group_from(uses, first_address);
+  use.place_id = group_from(uses, first_address);
   uses.push_back(use);
 }
 
@@ -392,10 +397,15 @@ ExpressionReader::Object ExpressionReader::object(Range range, std::vector<Use>&
   result.name = name(at);
   result.memory = !(address_of && !tokens_.is(at + 1, "["));
   result.location_hash = hash(range);
-  for (auto use : inside) {
+  // What chooses an element of the object itself, as in &p[i], chooses this place.
+  std::unordered_set<std::uint32_t> own{0};
+  for (auto& use : inside) {
+    if (use.name != result.name || !use.memory) continue;
+    own.insert(use.place_id);
     use.memory = false;
-    use.address = true;
-    use.memory_use_id = 0;  // all of them choose this place
+  }
+  for (auto& use : inside) {
+    if (own.count(use.chooses) != 0) use.chooses = 0;
     address_uses.push_back(use);
   }
   return result;
@@ -460,29 +470,42 @@ void ExpressionReader::read_arguments(const Call& call, const Use& role, std::ve
     if (uses[i].kind == DependenceKind::Scaled && !uses[i].address) uses[i].kind = DependenceKind::Arbitrary;
 }
 
-/// Arguments that a function multiplies are factors of one product.
+void ExpressionReader::select_element(Range value, std::size_t index) {
+  const auto calls = calls_in(tokens_, value);
+  const bool whole = !calls.empty() && calls.front().arguments.end + 1 == value.end;
+  element_ = whole && summaries_.count(calls.front().name) != 0 ? static_cast<std::uint32_t>(index + 1) : 0;
+}
+
+/// Arguments that a function multiplies are factors of one product: the one that the function tells, or `product`.
 Use ExpressionReader::argument_role(Use role, const Effect& effect, std::uint32_t product) {
-  role.kind = std::max(role.kind, effect.kind);
-  const bool factor = effect.kind == DependenceKind::Scaled || effect.kind == DependenceKind::Exponent;
+  role.kind = std::max(role.kind, effect.role.kind);
+  role.added = role.added || effect.role.added;
+  role.extremum = role.extremum || effect.role.extremum;
+  role.curved = role.curved || effect.role.curved;
+  role.divides = role.divides || effect.role.divides;
+  const bool factor = effect.role.kind == DependenceKind::Scaled || effect.role.product_id != 0;
   if (!factor || effect.of_member || role.product_id != 0) return role;
-  role.product_id = product;
-  role.factor_id = static_cast<std::uint32_t>(effect.from + 1);
+  role.product_id = product + effect.role.product_id;
+  role.factor_id = effect.role.product_id != 0 ? effect.role.factor_id : static_cast<std::uint32_t>(effect.from + 1);
   return role;
 }
 
 void ExpressionReader::read_summary(const Summary& summary, const std::vector<Range>& given, const Use& role,
                                     std::vector<Use>& uses) {
+  const auto element = std::exchange(element_, 0U);
   const auto arguments = by_position(tokens_, summary.parameters, given);
   const std::size_t first = uses.size();
-  const auto product = new_product();
+  const auto product = new_products(summary);
   for (std::size_t i = 0; i < arguments.size(); ++i) {
     // Each argument is read once, even if several paths begin at it: the work stays linear in nested calls.
     const Effect* strongest = nullptr;
-    for (const auto& effect : summary.effects)
-      if (effect.returns && effect.from == i &&
-          (strongest == nullptr ||
-           std::pair(effect.from_memory, effect.kind) > std::pair(strongest->from_memory, strongest->kind)))
+    for (const auto& effect : summary.effects) {
+      const bool asked = element == 0 || effect.element == 0 || effect.element == element;
+      if (!effect.returns || effect.from != i || !asked) continue;
+      if (strongest == nullptr || std::pair(effect.from_memory, effect.role.kind) >
+                                      std::pair(strongest->from_memory, strongest->role.kind))
         strongest = &effect;
+    }
     if (strongest == nullptr) continue;
     const Use inner = argument_role(role, *strongest, product);
     if (strongest->from_memory)
@@ -491,6 +514,14 @@ void ExpressionReader::read_summary(const Summary& summary, const std::vector<Ra
       read(arguments[i], inner, uses);
   }
   for (std::size_t i = first; summary.launches && i < uses.size(); ++i) uses[i].launched = true;
+}
+
+std::uint32_t ExpressionReader::new_products(const Summary& summary) {
+  const auto first = ++terms_;
+  std::uint32_t last = 0;
+  for (const auto& effect : summary.effects) last = std::max(last, effect.role.product_id);
+  terms_ += last;
+  return first;
 }
 
 }  // namespace detect

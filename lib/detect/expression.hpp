@@ -37,6 +37,10 @@ class ExpressionReader {
   std::uint32_t group_from(std::vector<Use>& uses, std::size_t first);
   /// A number for a product that is made of several expressions.
   std::uint32_t new_product() { return ++terms_; }
+  /// The same for all products of a known function: add the number that the product has there.
+  std::uint32_t new_products(const Summary& summary);
+  /// The next value that is read is an element, counted from 0, of what the call returns that is all of `value`.
+  void select_element(Range value, std::size_t index);
   /// Makes `name` another name of the place that `range` leads to: float& s = state[j].
   void add_reference(std::string_view name, Range range);
   /// The place that such a name refers to.
@@ -82,6 +86,7 @@ class ExpressionReader {
   std::unordered_map<std::string_view, Range> references_;
   bool inside_reference_ = false;  // a reference leads to a place, not to another reference: the work stays linear
   int depth_ = 0;                  // of brackets
+  std::uint32_t element_ = 0;      // of the next call of a known function, from 1 on; 0: all of them
   std::uint32_t terms_ = 0;
   std::uint32_t groups_ = 0;
 };

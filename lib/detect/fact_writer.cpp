@@ -46,7 +46,8 @@ Fact& FactWriter::assign(Range left, std::string_view operation, Range right) {
   fact.memory = target.memory;
   fact.location_hash = target.location_hash;
   fact.expression = right;
-  fact.partial = expressions_.names_member(left);
+  fact.partial = expressions_.names_member(left) || (fact.memory && left.end > left.begin + 1 &&
+                                                     tokens_.is_name(left.end - 1) && tokens_.is(left.end - 2, "."));
   fact.alternates = fact.memory && is_alternating_place(tokens_, left);
   fact.uses = std::move(address);
   const auto [kind, own] = kinds_of(operation);
@@ -63,7 +64,7 @@ Fact& FactWriter::assign(Range left, std::string_view operation, Range right) {
   role.memory = fact.memory;
   role.location_hash = fact.location_hash;
   role.factor_id = product ? 1U : 0U;
-  role.memory_use_id = fact.memory ? place : 0U;
+  role.place_id = fact.memory ? place : 0U;
   fact.uses.push_back(role);
   return fact;
 }

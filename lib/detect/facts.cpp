@@ -109,12 +109,7 @@ class FactReader {
   void statement(Range range) {
     if (range.begin >= range.end) return;
     effects(range);
-    if (tokens_.is(range.begin, "return")) {
-      auto& fact = writer_.add(returned_);
-      writer_.expressions().read({range.begin + 1, range.end}, {}, fact.uses);
-      fact.returns_object = range.end == range.begin + 2 && fact.uses.size() > 1;
-      return;
-    }
+    if (tokens_.is(range.begin, "return")) return returns({range.begin + 1, range.end});
     if (tokens_.syntax == Syntax::Python) return python_assignment(range);
     embedded(range);
     bool declares = false;
@@ -124,6 +119,47 @@ class FactReader {
       c_assignment(part, declares, first);
       first = false;
     }
+  }
+
+  void returns(Range value) {
+    const auto elements = returned_ == k_return ? returned_elements(value) : std::vector<Range>();
+    for (std::uint32_t i = 0; i < elements.size() && elements.size() > 1; ++i) {
+      auto& fact = writer_.add(returned_);
+      writer_.expressions().read(elements[i], {}, fact.uses);
+      fact.element = i + 1;
+      if (i >= function_.returned.size()) continue;
+      fact.member = function_.returned[i];
+      fact.returns_object = true;
+    }
+    if (elements.size() > 1) return;
+    auto& fact = writer_.add(returned_);
+    writer_.expressions().read(value, {}, fact.uses);
+    fact.returns_object = value.end == value.begin + 1 && fact.uses.size() > 1;
+  }
+
+  /// The values in return a, b and return (a, b), and in return {a, b}, Pair{a, b} and make_float2(a, b).
+  [[nodiscard]] std::vector<Range> returned_elements(Range value) const {
+    Position open = value.begin;
+    const bool python = tokens_.syntax == Syntax::Python;
+    while (!python && open < value.end && (tokens_.is_name(open) || tokens_.is(open, "::"))) ++open;
+    if (!python && tokens_.is(open, "<")) open = tokens_.after_template(open, value.end);
+    const bool group = (tokens_.is(open, "{") || tokens_.is(open, "(")) && open < value.end &&
+                       tokens_.after_group(open, value.end) == value.end;
+    if (group && !python && tokens_.is(open, "(") && !(open > value.begin && makes_returned({value.begin, open})))
+      return {};
+    if (group) return split_tokens(tokens_, {open + 1, value.end - 1}, ",");
+    return python ? split_tokens(tokens_, value, ",") : std::vector<Range>();
+  }
+
+  /// Whether a call makes an object of the type that the function returns: make_float2, Pair, thrust::make_tuple.
+  [[nodiscard]] bool makes_returned(Range name) const {
+    for (Position at = name.begin; at < name.end; ++at) {
+      const auto text = tokens_.list[at].text;
+      if (text.substr(0, 5) == "make_") return true;
+      for (Position p = function_.specifiers.begin; p < function_.specifiers.end; ++p)
+        if (tokens_.is_name(at) && tokens_.is(p, text)) return true;
+    }
+    return false;
   }
 
   void python_assignment(Range range) {
@@ -146,8 +182,10 @@ class FactReader {
       const bool each = targets.size() == values.size() && targets.size() > 1;
       // A tuple is evaluated before anything is assigned: exchanged names must not count as assigned already.
       const std::size_t base = writer_.facts().size();
-      for (std::size_t i = 0; i < targets.size(); ++i)
+      for (std::size_t i = 0; i < targets.size(); ++i) {
+        if (!each && targets.size() > 1) writer_.expressions().select_element(value, i);
         writer_.assign(targets[i], operation, each ? values[i] : shares.next());
+      }
       if (each) order_tuple(base);
     }
   }
@@ -180,6 +218,14 @@ class FactReader {
     if (first) declares = is_declaration(left);
     if (at < range.end) {
       Range value{at + 1, range.end};
+      if (const auto targets = bound_names(left); !targets.empty()) {
+        SharedValue shares(value);
+        for (std::size_t i = 0; i < targets.size(); ++i) {
+          writer_.expressions().select_element(value, i);
+          writer_.assign(targets[i], "=", shares.next()).declares = tokens_.is(left.end - 1, "]");
+        }
+        return;
+      }
       if (declares && refers(left, value))
         return writer_.expressions().add_reference(tokens_.list[left.end - 1].text, value);
       chained(at, value);
@@ -188,6 +234,17 @@ class FactReader {
       return;
     }
     if (declares) declare(left);
+  }
+
+  /// The names in auto [a, b] and std::tie(a, b).
+  [[nodiscard]] std::vector<Range> bound_names(Range left) const {
+    if (left.end < left.begin + 4) return {};
+    const Position open = tokens_.partner[left.end - 1];
+    if (open == k_nowhere || open <= left.begin) return {};
+    const bool binds = tokens_.is(open, "[") && (tokens_.is(open - 1, "auto") || tokens_.is(open - 1, "&")) &&
+                       (tokens_.is(left.begin, "auto") || tokens_.is(left.begin, "const"));
+    const bool ties = tokens_.is(open, "(") && tokens_.is(open - 1, "tie");
+    return binds || ties ? split_tokens(tokens_, {open + 1, left.end - 1}, ",") : std::vector<Range>();
   }
 
   /// a = b = c: all of them get the last value. The first assignment is left to the caller, with `value`.

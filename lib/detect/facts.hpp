@@ -91,9 +91,10 @@ struct Use {
   std::uint32_t factor_id = 0;
   /// The use is a divisor of its product.
   bool divides = false;
-  /// A memory use and the address uses that choose its place share a number; 0: none. So do the address uses of a
-  /// target and the use of its former value.
-  std::uint32_t memory_use_id = 0;
+  /// A number for the place that a use of memory reads. The former value of a target has the place of the target.
+  std::uint32_t place_id = 0;
+  /// With `address`: the place that the use chooses.
+  std::uint32_t chooses = 0;
   /// The use is a term of a sum: acc + x.
   bool added = false;
   /// The use is an operand of a maximum or a minimum.
@@ -125,8 +126,11 @@ struct Fact {
   bool alternates = false;
   /// The fact sets one member of the target and leaves the others.
   bool partial = false;
-  /// The fact returns an object; its uses are the members.
+  /// The fact returns an object; its uses are the members. Or, with `member`, it returns this one of them.
   bool returns_object = false;
+  std::string_view member;
+  /// The fact returns one of several values: its number from 1 on; else 0.
+  std::uint32_t element = 0;
   /// The assigned expression.
   Range expression;
   std::vector<Use> uses;
@@ -139,9 +143,12 @@ struct Effect {
   std::size_t from = 0;
   bool from_memory = false;
   bool returns = false;
+  /// Of several values that are returned: the number of this one, from 1 on.
+  std::uint32_t element = 0;
   std::size_t to = 0;
   bool to_memory = false;
-  DependenceKind kind = DependenceKind::Arbitrary;
+  /// How: kind, product, factor, and whether it is added, an extremum, not linear, or only decides.
+  Use role{.kind = DependenceKind::Arbitrary};
   /// The effect is one of a member on itself, in an object of several.
   bool of_member = false;
 };

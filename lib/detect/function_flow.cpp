@@ -104,14 +104,15 @@ FunctionFlow::FunctionFlow(const Function& function, const Summaries& summaries,
 
 void FunctionFlow::find_conditions() {
   constexpr std::size_t k_max_condition_names = 16;
-  condition_names_.resize(function_.nodes.size());
+  conditions_.resize(function_.nodes.size());
   for (std::size_t i = 0; i < function_.nodes.size(); ++i) {
     const auto& node = function_.nodes[i];
     if (node.kind != NodeKind::Branch) continue;
-    for (Position at = node.tokens.begin; at < node.tokens.end && condition_names_[i].size() < k_max_condition_names;
+    for (Position at = node.tokens.begin; at < node.tokens.end && conditions_[i].size() < k_max_condition_names;
          ++at) {
       if (!function_.tokens->is_name(at)) continue;
-      if (const auto name = names_.find(function_.tokens->list[at].text)) condition_names_[i].push_back(*name);
+      if (const auto name = names_.find(function_.tokens->list[at].text))
+        conditions_[i].push_back({*name, side_ == Side::Device && function_.tokens->is(at + 1, "[")});
     }
   }
 }

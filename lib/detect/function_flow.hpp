@@ -129,8 +129,13 @@ class FunctionFlow {
   /// For each node: the end of the innermost branch around it.
   std::vector<std::uint32_t> branch_end_;
   std::vector<std::uint32_t> branch_begin_;
+  /// A name in a condition, or the memory that it points to.
+  struct Asked {
+    NameId name = 0;
+    bool memory = false;
+  };
   /// For each node: the names in the header of a branch.
-  std::vector<std::vector<NameId>> condition_names_;
+  std::vector<std::vector<Asked>> conditions_;
   /// For each name: whether its value varies across threads (bit 31) or blocks (a bit for each axis).
   std::vector<std::uint32_t> divergence_mask_;
 };

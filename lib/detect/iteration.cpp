@@ -88,15 +88,14 @@ void Iteration::sort_edges() {
   edges_ = std::move(sorted);
 }
 
+/// An object that is set as a whole is one value. One that is only read as a whole is what its members are.
 void Iteration::find_whole_objects() {
-  const auto see = [&](NameId name) {
-    if (flow_.has_members_[name]) whole_.insert(name);
-  };
+  constexpr std::size_t k_max_members = 32;
   for (auto i = first_; i < end_; ++i) {
     const auto& fact = flow_.facts_[i];
-    if (!fact.declares) see(fact.target);
+    if (!fact.declares && flow_.has_members_[fact.target]) whole_.insert(fact.target);
     for (const auto& use : fact.uses)
-      if (!fact.returns_object && !(use.of_target && use.name == fact.target)) see(use.name);
+      if (flow_.has_members_[use.name] && flow_.names_.parts(use.name).size() > k_max_members) whole_.insert(use.name);
   }
 }
 
@@ -166,6 +165,17 @@ Value Iteration::resolve(Value value) const {
 
 Value Iteration::read(NameId name, bool memory) {
   const auto node = node_of(name, memory);
+  if (flow_.has_members_[name] && whole_.count(name) == 0) {
+    std::vector<Value> members;
+    for (const auto part : flow_.names_.parts(name))
+      for (const bool each : {false, true}) members.push_back(read_part(part, each));
+    return meet(node, members);
+  }
+  return read_part(name, memory);
+}
+
+Value Iteration::read_part(NameId name, bool memory) {
+  const auto node = node_of(name, memory);
   (void)head_of(node);
   if (const auto mine = now(own(name, memory)); mine != k_no_value) {
     const auto latest = now(key(Slot::Latest, node));
@@ -185,8 +195,8 @@ void Iteration::define(std::uint32_t index) {
   defined_at_[target] = fact.location_hash;
   // Another element, or another member, leaves what this iteration has put into the rest.
   const bool partial = fact.partial || merged(fact.target) != fact.target;
-  const bool rest = (fact.memory || partial) && defined_at_[before] != fact.location_hash && !stale_[before];
-  const bool keeps = fact.target == k_return || fact.swaps || fact.appends || fact.alternates ||
+  const bool rest = (partial || (fact.memory && defined_at_[before] != fact.location_hash)) && !stale_[before];
+  const bool keeps = (fact.target == k_return && fact.element == 0) || fact.swaps || fact.appends || fact.alternates ||
                      (partial && flow_.side_ == Side::Host);
   if (rest || keeps) {
     connect(before, target);
@@ -237,13 +247,18 @@ void Iteration::decide(const Fact& fact, Value target) {
   for (const auto& use : fact.uses)
     if (use.address && !use.memory) guards.push_back(use.name);
   std::sort(guards.begin(), guards.end());
-  const auto add = [&](NameId name, bool memory) {
-    if (!std::binary_search(guards.begin(), guards.end(), name)) decisions_.emplace_back(read(name, memory), target);
+  const auto add = [&](NameId name, bool memory, bool compares) {
+    if (memory || !std::binary_search(guards.begin(), guards.end(), name))
+      decisions_.push_back({read(name, memory), target, compares});
   };
-  if (flow_.branch_end_[fact.node] <= flow_.condition_names_.size())
-    for (const auto name : flow_.condition_names_[flow_.branch_begin_[fact.node]]) add(name, false);
+  if (flow_.branch_end_[fact.node] <= flow_.conditions_.size()) {
+    const auto branch = flow_.branch_begin_[fact.node];
+    const bool by_order = compares(flow_.function_.nodes[branch].tokens);
+    for (const auto& asked : flow_.conditions_[branch]) add(asked.name, asked.memory, by_order);
+  }
+  const bool by_order = compares(flow_.function_.nodes[fact.node].tokens);
   for (const auto& use : fact.uses)
-    if (use.is_select_condition) add(use.name, use.memory);
+    if (use.is_select_condition) add(use.name, use.memory, by_order);
 }
 
 void Iteration::open(std::uint32_t node) {
@@ -368,24 +383,31 @@ std::uint64_t Iteration::condition_of(std::uint32_t node) {
   std::uint64_t number = 1469598103934665603U;
   const auto add = [&](std::uint64_t part) { number = (number ^ part) * 1099511628211U; };
   for (Position at = range.begin; at < range.end; ++at) add(std::hash<std::string_view>{}(tokens.list[at].text));
-  for (const auto name : flow_.condition_names_[node]) add(read(name, false));
+  for (const auto& asked : flow_.conditions_[node]) add(read(asked.name, asked.memory));
   return number | 1U;
 }
 
 /// Whether a branch keeps out threads, or elements beyond the end: what it fills is filled.
 bool Iteration::is_guard(std::uint32_t node) const {
-  const auto& names = flow_.condition_names_[node];
+  const auto& names = flow_.conditions_[node];
   return !chooses_iterations(node) ||
-         std::none_of(names.begin(), names.end(), [&](NameId name) { return set_.count(name) != 0; });
+         std::none_of(names.begin(), names.end(), [&](const auto& asked) { return set_.count(asked.name) != 0; });
+}
+
+bool Iteration::compares(Range condition) const {
+  const auto& tokens = *flow_.function_.tokens;
+  for (Position at = condition.begin; at < condition.end; ++at)
+    for (const auto* word : {"<", ">", "<=", ">="})
+      if (tokens.is(at, word)) return true;
+  return false;
 }
 
 bool Iteration::chooses_iterations(std::uint32_t branch) const {
   const auto& tokens = *flow_.function_.tokens;
   const auto range = flow_.function_.nodes[branch].tokens;
   for (Position at = range.begin; at < range.end; ++at)
-    for (const auto* word : {"<", ">", "<=", ">=", "!="})
-      if (tokens.is(at, word)) return false;
-  return true;
+    if (tokens.is(at, "!=")) return false;
+  return !compares(range);
 }
 
 }  // namespace detect

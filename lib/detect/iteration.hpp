@@ -72,6 +72,8 @@ class Iteration {
   }
   /// Whether a branch selects iterations, rather than threads like the guard of a partial tile.
   [[nodiscard]] bool chooses_iterations(std::uint32_t branch) const;
+  /// Whether a condition asks which of two values is greater.
+  [[nodiscard]] bool compares(Range condition) const;
 
   /// The value that a fact makes.
   [[nodiscard]] Value made(const Fact& fact) const { return made_[fact.id - first_]; }
@@ -90,8 +92,13 @@ class Iteration {
   std::uint32_t end_ = 0;
   std::vector<Edge> edges_;
   std::vector<std::uint32_t> start_;  ///< by value: its first edge
-  /// From the value that decides to the value that is chosen.
-  std::vector<std::pair<Value, Value>> decisions_;
+  /// The value `from` decides, in some cases by an order, which value is taken: `to` or another one.
+  struct Decision {
+    Value from = 0;
+    Value to = 0;
+    bool compares = false;
+  };
+  std::vector<Decision> decisions_;
   std::vector<NameId> ids_;         ///< by value: the name, or the memory
   std::unordered_set<NameId> set_;  ///< names that the loop sets
   /// Heads that an iteration sets for the next one.
@@ -147,6 +154,7 @@ class Iteration {
   [[nodiscard]] std::uint64_t condition_of(std::uint32_t node);
   [[nodiscard]] bool is_guard(std::uint32_t node) const;
   [[nodiscard]] Value read(NameId name, bool memory);
+  [[nodiscard]] Value read_part(NameId name, bool memory);
   [[nodiscard]] Value resolve(Value value) const;
   [[nodiscard]] Value now(Key key) const { return flow_.now_[key]; }
   void set(Key key, Value value);

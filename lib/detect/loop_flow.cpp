@@ -21,7 +21,7 @@ class LoopFlow : private LoopGraph {
     int candidates = 64;
     std::optional<CarriedState> found;
     for (std::uint32_t component = 0; component < components_ && candidates > 0; ++component) {
-      if (!updates(component) || !fed_by_data(component)) continue;
+      if (!updates(component) || !(fed_by_data(component) || mixes_places_of(component) || feeds_itself(component))) continue;
       --candidates;
       auto state = judge(component);
       if (state && (!found || state->kind > found->kind)) found = state;
@@ -62,7 +62,9 @@ class LoopFlow : private LoopGraph {
     }
     if (!carried) return std::nullopt;
     state.kind = kind_of(component);
-    if (state.kind == DependenceKind::Scaled && contracts(component)) state.kind = DependenceKind::Arbitrary;
+    const bool closed = !fed_by_data(component) && !mixes_places_of(component);
+    if (closed || (state.kind == DependenceKind::Scaled && contracts(component)))
+      state.kind = DependenceKind::Arbitrary;
     if (!written_each_step(component)) {
       const bool recurs = state.kind == DependenceKind::Arbitrary
                               ? !passes_layers(component)
@@ -85,21 +87,59 @@ class LoopFlow : private LoopGraph {
 
   [[nodiscard]] DependenceKind kind_of(std::uint32_t component) const {
     DependenceKind kind = DependenceKind::Additive;
-    std::vector<std::tuple<std::uint32_t, std::uint32_t, std::uint32_t>> products;
-    for (const auto i : incoming_[component]) {
-      const auto& edge = edges_[i];
-      if (component_[edge.from] != component || edge.closed) continue;
+    (void)any_inside(component, [&](const Edge& edge) {
       kind = std::max(kind, edge.use->kind);
-      if (edge.use->product_id != 0) products.emplace_back(edge.fact, edge.use->product_id, edge.use->factor_id);
-    }
-    // A product of the state with itself is not linear.
-    std::sort(products.begin(), products.end());
-    for (std::size_t i = 1; i < products.size(); ++i) {
-      const auto& [fact, term, factor] = products[i];
-      const auto& [fact_before, term_before, factor_before] = products[i - 1];
-      if (fact == fact_before && term == term_before && factor != factor_before) kind = DependenceKind::Arbitrary;
-    }
-    return kind;
+      return false;
+    });
+    return multiplies_itself(component) || chooses_among_sums(component) ? DependenceKind::Arbitrary : kind;
+  }
+
+  /// A product of the state with itself is not linear.
+  [[nodiscard]] bool multiplies_itself(std::uint32_t component) const {
+    std::unordered_map<std::uint64_t, std::uint32_t> products;
+    return any_inside(component, [&](const Edge& edge) {
+      if (edge.use->product_id == 0) return false;
+      const auto [known, added] = products.try_emplace(product(edge.fact, edge.use->product_id), edge.use->factor_id);
+      return !added && known->second != edge.use->factor_id;
+    });
+  }
+
+  /// Sums of the state and of something else, of which the greatest goes on: dynamic programming.
+  [[nodiscard]] bool chooses_among_sums(std::uint32_t component) const {
+    const bool chooses =
+        decided_[component] || any_inside(component, [](const Edge& edge) { return edge.use->extremum; });
+    return chooses && any_inside(component, [&](const Edge& edge) {
+             if (!edge.use->added || edge.use->kind != DependenceKind::Additive) return false;
+             const auto& uses = flow_.facts_[edge.fact].uses;
+             return std::any_of(uses.begin(), uses.end(), [&](const Use& use) {
+               return use.added && !use.address && !use.is_select_condition && component_[used(use)] != component &&
+                      use.kind <= DependenceKind::Scaled;
+             });
+           });
+  }
+
+  /// Whether a value goes on changing without data: by a function that is not linear, a product with itself, or as in
+  /// s = 69069 s + 1 and s ^= s << 13, the generators of random numbers.
+  [[nodiscard]] bool feeds_itself(std::uint32_t component) const {
+    if (flow_.side_ == Side::Host) return false;
+    struct Ways {
+      int count = 0;
+      bool shifts = false;
+      bool scales = false;
+    };
+    std::unordered_map<std::uint32_t, Ways> by_fact;
+    const bool curved = any_inside(component, [&](const Edge& edge) {
+      const auto& use = *edge.use;
+      if (use.address) return false;
+      auto& ways = by_fact[edge.fact];
+      ++ways.count;
+      ways.shifts = ways.shifts || (use.kind == DependenceKind::Arbitrary && use.added && use.product_id == 0);
+      ways.scales = ways.scales || (use.kind == DependenceKind::Scaled && use.added);
+      return use.curved;
+    });
+    return curved || multiplies_itself(component) || std::any_of(by_fact.begin(), by_fact.end(), [&](const auto& fact) {
+             return fact.second.count > 1 ? fact.second.shifts : fact.second.scales && !decided_[component];
+           });
   }
 
   /// Whether elements are made of products of other elements, as in h = W h: more than a sum that is rescaled in place.
@@ -111,30 +151,20 @@ class LoopFlow : private LoopGraph {
         return false;
       const auto memory = head(edge.from);
       const auto [entry, added] = known.try_emplace(memory, false);
-      if (added) entry->second = is_carried_[memory] && carries_memory(memory) && !reads_where_written(memory);
+      if (added) entry->second = is_carried_[memory] && mixes_places(memory);
       return entry->second;
     });
-  }
-
-  /// Whether all reads of some memory are at the places of its writes.
-  [[nodiscard]] bool reads_where_written(std::uint32_t value) const {
-    const auto& places = places_[value];
-    if (places.writers.empty()) return false;
-    const auto place = flow_.facts_[places.writers.front()].location_hash;
-    return std::all_of(places.reads.begin(), places.reads.end(),
-                       [&](const auto& read) { return read.second == place; }) &&
-           std::all_of(places.writers.begin(), places.writers.end(),
-                       [&](std::uint32_t i) { return flow_.facts_[i].location_hash == place; });
   }
 
   /// A sum is a scan, not a reduction, when each step stores its value at a place of its own.
   [[nodiscard]] bool written_each_step(std::uint32_t component) const {
     std::uint32_t update = 0;
-    for (const auto i : incoming_[component])
-      if (edges_[i].fact != k_no_fact && component_[edges_[i].from] == component)
-        update = std::max(update, flow_.facts_[edges_[i].fact].node);
+    (void)any_inside(component, [&](const Edge& edge) {
+      update = std::max(update, flow_.facts_[edge.fact].node);
+      return false;
+    });
     auto seen = reachable(members_[component], false);
-    follow_decisions(seen);
+    if (computes(component)) follow_decisions(seen);
     for (auto i = first_; i < end_; ++i) {
       const auto& fact = flow_.facts_[i];
       if (!inside(fact) || !fact.memory || !chosen_by_iteration(fact)) continue;
@@ -155,14 +185,14 @@ class LoopFlow : private LoopGraph {
   [[nodiscard]] bool chooses_threads(std::uint32_t branch) const {
     constexpr std::uint32_t k_thread = 1U << 31;
     bool found = false;
-    for (const auto name : flow_.condition_names_[branch]) {
+    for (const auto& [name, memory] : flow_.conditions_[branch]) {
       const bool differs = (flow_.divergence_mask_[name] & k_thread) != 0;
       if (set_.count(name) != 0 && !differs) return false;
       found = found || (differs && set_.count(name) != 0);
     }
     for (auto i = first_; i < end_ && flow_.facts_[i].node == loop_; ++i)
-      for (const auto name : flow_.condition_names_[branch])
-        if (name == flow_.facts_[i].target) return false;
+      for (const auto& asked : flow_.conditions_[branch])
+        if (asked.name == flow_.facts_[i].target) return false;
     return found;
   }
 
@@ -171,8 +201,8 @@ class LoopFlow : private LoopGraph {
     // Two decisions in a row are enough; the work stays linear.
     for (int hop = 0; hop < 2; ++hop) {
       std::vector<std::uint32_t> queue;
-      for (const auto& [from, to] : decisions_)
-        if (seen[from] && !seen[to]) queue.push_back(to);
+      for (const auto& decision : decisions_)
+        if (seen[decision.from] && !seen[decision.to]) queue.push_back(decision.to);
       if (queue.empty()) return;
       const auto more = reachable(std::move(queue), false);
       for (std::size_t i = 0; i < seen.size(); ++i) seen[i] = seen[i] || more[i];
@@ -217,7 +247,7 @@ class LoopFlow : private LoopGraph {
       if (index == seen || index == k_no_fact) continue;
       seen = index;
       const auto& fact = flow_.facts_[index];
-      const auto varying = varying_groups(fact);
+      const auto varying = varying_places(fact);
       for (const auto& use : fact.uses)
         if (use.product_id != 0 && !use.address && !use.is_select_condition && wanted(use, varying))
           products[product(index, use.product_id)].add(use.factor_id);
@@ -225,13 +255,6 @@ class LoopFlow : private LoopGraph {
     return products;
   }
 
-  /// The groups of uses that read places chosen by the iteration.
-  [[nodiscard]] std::unordered_set<std::uint32_t> varying_groups(const Fact& fact) const {
-    std::unordered_set<std::uint32_t> groups;
-    for (const auto& use : fact.uses)
-      if (use.address && use.memory_use_id != 0 && induction_[used(use)]) groups.insert(use.memory_use_id);
-    return groups;
-  }
 
   /// h = a * h + b, with data or a constant for a: an average or a filter over time, even if only its end is used.
   [[nodiscard]] bool decays(std::uint32_t component) const {
@@ -264,8 +287,8 @@ class LoopFlow : private LoopGraph {
   }
 
   /// Whether a value depends on the iteration: an element by its place, or by a pointer that moves.
-  [[nodiscard]] bool varies(const Use& use, const std::unordered_set<std::uint32_t>& groups) const {
-    return use.memory ? groups.count(use.memory_use_id) != 0 || induction_[pointer_of(use)] : bool{induction_[used(use)]};
+  [[nodiscard]] bool varies(const Use& use, const std::unordered_set<std::uint32_t>& places) const {
+    return use.memory ? places.count(use.place_id) != 0 || induction_[pointer_of(use)] : bool{induction_[used(use)]};
   }
 
   /// Whether a product of the state has a factor that depends on the iteration.
@@ -281,8 +304,18 @@ class LoopFlow : private LoopGraph {
     });
   }
 
+  /// Whether an iteration reads elements of the state that it chooses, as elimination does: a layer reads all of them.
+  [[nodiscard]] bool reads_iterations(std::uint32_t component) const {
+    const auto counted = reachable(variables(), true);
+    return any_inside(component, [&](const Edge& edge) {
+      return edge.use->memory && !edge.use->address &&
+             places_by(counted, flow_.facts_[edge.fact]).count(edge.use->place_id) != 0;
+    });
+  }
+
   /// Whether every iteration uses other weights for the state: layers of a network, not steps of time.
   [[nodiscard]] bool passes_layers(std::uint32_t component) const {
+    if (reads_iterations(component)) return false;
     const auto outside = [&](const Use& use) { return component_[used(use)] != component; };
     const auto other =
         products_of(component, [&](const Use& use, const auto& g) { return outside(use) && varies(use, g); });
@@ -311,8 +344,7 @@ class LoopFlow : private LoopGraph {
   [[nodiscard]] std::unordered_map<std::uint32_t, std::uint32_t> owners_by_group(const Fact& fact) const {
     std::unordered_map<std::uint32_t, std::uint32_t> masks;
     for (const auto& use : fact.uses)
-      if (use.address && !use.memory && use.memory_use_id != 0)
-        masks[use.memory_use_id] |= flow_.divergence_mask_[use.name];
+      if (use.address) masks[use.chooses] |= use.memory ? masks[use.place_id] : flow_.divergence_mask_[use.name];
     return masks;
   }
 
@@ -327,7 +359,7 @@ class LoopFlow : private LoopGraph {
       for (const auto& use : fact.uses) {
         if (use.name == state.name && !use.address && state.line == 0) state.line = line_of(fact);
         if (!use.memory || use.address || component_[used(use)] != component) continue;
-        const auto mask = masks.find(use.memory_use_id);
+        const auto mask = masks.find(use.place_id);
         always_read &= (mask == masks.end() ? 0 : mask->second) | flow_.divergence_mask_[use.name];
         reads = true;
       }
@@ -387,10 +419,10 @@ class LoopFlow : private LoopGraph {
       const auto& fact = *at;
       std::unordered_set<std::uint32_t> chosen;
       for (const auto& use : fact.uses)
-        if (use.address && use.memory_use_id != 0 && counted[used(use)]) chosen.insert(use.memory_use_id);
+        if (use.address && counted[used(use)]) chosen.insert(use.chooses);
       for (const auto& use : fact.uses) {
         if (!use.memory || use.address || component_[used(use)] != component) continue;
-        if (chosen.count(use.memory_use_id) == 0) return false;
+        if (chosen.count(use.place_id) == 0) return false;
         reads = true;
       }
     }

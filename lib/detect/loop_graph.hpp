@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <limits>
 #include <unordered_map>
+#include <unordered_set>
 #include <utility>
 #include <vector>
 
@@ -27,14 +28,45 @@ class LoopGraph : protected Iteration {
     if (edges_.empty()) return;
     is_carried_.assign(ids_.size(), false);
     for (const auto value : carried_) is_carried_[value] = true;
-    find_components();
-    find_data();
-    find_induction();
+    find_cycles();
     find_places();
-    if (!release_own_places()) return;
+    const bool searches = close_searches();
+    if (release_own_places() || searches) find_cycles();
+  }
+
+  void find_cycles() {
     find_components();
+    find_decided();
     find_data();
     find_induction();
+  }
+
+  /// A value that is only looked up where it leads to itself, x = next[x], walks through data that stay as they are.
+  /// With a place of the iteration beside it, state = table[state][text[t]], it is a state. Returns whether there is one.
+  bool close_searches() {
+    bool found = false;
+    for (auto& edge : edges_) {
+      if (!edge.use->address || edge.closed || component_[edge.from] != component_[edge.to]) continue;
+      const auto& fact = flow_.facts_[edge.fact];
+      const auto places = varying_places(fact);
+      edge.closed = std::none_of(fact.uses.begin(), fact.uses.end(), [&](const Use& use) {
+        if (!use.address || use.chooses != edge.use->chooses || component_[used(use)] == component_[edge.to]) return false;
+        return use.memory ? places.count(use.place_id) != 0 : bool{induction_[used(use)]};
+      });
+      found = found || edge.closed;
+    }
+    return found;
+  }
+
+  /// Finds cycles that keep a value or take another one, by a comparison with it: if (v > top) top = v.
+  void find_decided() {
+    decided_.assign(components_, false);
+    for (const auto& decision : decisions_) {
+      const auto component = component_[decision.from];
+      if (!decision.compares || is_memory(decision.from) || !cyclic(component)) continue;
+      for (auto i = start_[decision.to]; i < start_[decision.to + 1]; ++i)
+        decided_[component] = decided_[component] || component_[edges_[i].to] == component;
+    }
   }
 
   /// An iteration takes nothing from memory of which it reads and writes only places of its own. Returns whether there
@@ -132,17 +164,33 @@ class LoopGraph : protected Iteration {
     });
   }
 
-  /// Whether a cycle does more than keep a value, as one that is set in some iterations.
-  [[nodiscard]] bool updates(std::uint32_t component) const {
+  /// The edges of a cycle by which a statement makes one value of another.
+  template <class Wanted>
+  [[nodiscard]] bool any_inside(std::uint32_t component, Wanted wanted) const {
     return std::any_of(incoming_[component].begin(), incoming_[component].end(), [&](std::uint32_t i) {
-      return edges_[i].fact != k_no_fact && component_[edges_[i].from] == component &&
-             !edges_[i].closed;
+      const auto& edge = edges_[i];
+      return edge.fact != k_no_fact && component_[edge.from] == component && !edge.closed && wanted(edge);
     });
   }
+
+  /// Whether a cycle does more than keep a value or pass it on, as a window of the last inputs does.
+  [[nodiscard]] bool computes(std::uint32_t component) const {
+    return any_inside(component, [](const Edge& edge) {
+      const auto& use = *edge.use;
+      return use.kind != DependenceKind::Additive || use.added || use.extremum || use.launched;
+    });
+  }
+  [[nodiscard]] bool updates(std::uint32_t component) const { return decided_[component] || computes(component); }
 
   [[nodiscard]] bool launches(std::uint32_t component) const {
     return std::any_of(incoming_[component].begin(), incoming_[component].end(),
                        [&](std::uint32_t i) { return edges_[i].use->launched; });
+  }
+
+  /// Whether other places of its own memory come into a cycle.
+  [[nodiscard]] bool mixes_places_of(std::uint32_t component) const {
+    return std::any_of(members_[component].begin(), members_[component].end(),
+                       [&](std::uint32_t value) { return is_carried_[value] && mixes_places(value); });
   }
 
   [[nodiscard]] bool fed_by_data(std::uint32_t component) const {
@@ -173,6 +221,18 @@ class LoopGraph : protected Iteration {
     induction_ = reachable(std::move(roots), true);
   }
 
+  /// The places that a fact reads and that one of `values` chooses.
+  [[nodiscard]] std::unordered_set<std::uint32_t> places_by(const std::vector<bool>& values, const Fact& fact) const {
+    std::unordered_set<std::uint32_t> places;
+    for (const auto& use : fact.uses)  // what chooses an index comes before it
+      if (use.address && (use.memory ? places.count(use.place_id) != 0 : bool{values[used(use)]}))
+        places.insert(use.chooses);
+    return places;
+  }
+  [[nodiscard]] std::unordered_set<std::uint32_t> varying_places(const Fact& fact) const {
+    return places_by(induction_, fact);
+  }
+
   [[nodiscard]] bool chosen_by_iteration(const Fact& fact) const {
     if (!fact.memory) return false;
     if (induction_[pointer_of(fact)]) return true;
@@ -199,6 +259,22 @@ class LoopGraph : protected Iteration {
     return !own;
   }
 
+  /// Whether an iteration reads some memory elsewhere than it writes it.
+  [[nodiscard]] bool mixes_places(std::uint32_t value) const {
+    return is_memory(value) && carries_memory(value) && !reads_where_written(value);
+  }
+
+  /// Whether all reads of some memory are at the places of its writes.
+  [[nodiscard]] bool reads_where_written(std::uint32_t value) const {
+    const auto& places = places_[value];
+    if (places.writers.empty()) return false;
+    const auto place = flow_.facts_[places.writers.front()].location_hash;
+    return std::all_of(places.reads.begin(), places.reads.end(),
+                       [&](const auto& read) { return read.second == place; }) &&
+           std::all_of(places.writers.begin(), places.writers.end(),
+                       [&](std::uint32_t i) { return flow_.facts_[i].location_hash == place; });
+  }
+
   /// Finds the readers and writers of each piece of memory, by its head.
   void find_places() {
     places_.resize(ids_.size());
@@ -211,6 +287,7 @@ class LoopGraph : protected Iteration {
     }
   }
 
+  std::vector<bool> decided_;  ///< by component
   std::vector<bool> is_carried_;  ///< by value: a head that the iteration before sets
   std::vector<std::uint32_t> component_;
   std::uint32_t components_ = 0;

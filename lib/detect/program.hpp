@@ -57,6 +57,8 @@ struct Function {
   std::vector<Parameter> parameters;
   /// The variables of that class, in alphabetical order.
   std::vector<std::string_view> members;
+  /// C: the variables of the class that the function returns an object of, in their order.
+  std::vector<std::string_view> returned;
   std::vector<Node> nodes;
   std::vector<Lambda> lambdas;  ///< C, in source order
   int line = 0;
