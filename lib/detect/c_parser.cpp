@@ -183,6 +183,7 @@ class CParser {
     Parameter parameter;
     for (Position at = range.begin; at < range.end && !tokens_.is(at, "="); ++at) {
       if (tokens_.is(at, "&") || tokens_.is(at, "*") || tokens_.is(at, "&&")) parameter.by_reference = true;
+      if (tokens_.is(at, "const")) parameter.constant = true;
       if (tokens_.is(at, "[")) {
         parameter.by_reference = true;
         at = tokens_.after_group(at, range.end) - 1;

@@ -29,7 +29,7 @@ bool empty(Range range) { return range.begin >= range.end; }
 
 }  // namespace
 
-void CallEffects::read(const Call& call) {
+void CallEffects::read(const Call& call, Range statement) {
   if (is_assembly(call)) return assembly(call);
   if (side_ == Side::Host && host_effect(call)) return;
   const bool qualified = is_device_operation(tokens_, call);
@@ -39,6 +39,7 @@ void CallEffects::read(const Call& call) {
   const auto arguments = split_tokens(tokens_, call.arguments, ",");
   if (call.name == "swap" && arguments.size() == 1 && call.first != call.name)
     return writer_.swap(object_of(tokens_, call), arguments[0]);
+  if (tokens_.syntax == Syntax::CFamily && draws_numbers(call.name)) return draw(arguments);
   if (arguments.size() < 2) return;
   const bool copies = one_of(call.name, k_copies);
   const bool fills = side_ == Side::Host && call.name.size() > 4 && call.name.substr(call.name.size() - 4) == "_out";
@@ -48,14 +49,17 @@ void CallEffects::read(const Call& call) {
     writer_.write(arguments[0], {}, DependenceKind::Additive, false);
   } else if (copies || (qualified && call.name == "store") || one_of(call.name, k_stores) || starts(call, "__st")) {
     writer_.write(arguments[0], {arguments[1]}, DependenceKind::Additive, copies);
-  } else if (starts(call, "atomic")) {
+  } else if (call.name.find("tomic") != call.name.npos) {
     accumulate(arguments, call.name != "atomicExch" && call.name != "atomic_xchg");
   } else if (call.name == "swap") {
     writer_.swap(arguments[0], arguments[1]);
   } else if (call.name == "mma_sync" && arguments.size() > 3) {
     multiply_matrices(arguments);
-  } else if (tokens_.syntax == Syntax::CFamily) {
-    write_through_addresses(arguments);
+  } else if (tokens_.syntax == Syntax::CFamily && !write_outputs(arguments) && side_ == Side::Device) {
+    if (scans_block(call.name))
+      scan(arguments);
+    else if (is_whole(call, statement))
+      compute_first(call, arguments);
   }
 }
 
@@ -67,23 +71,120 @@ void CallEffects::multiply_matrices(const std::vector<Range>& arguments) {
     writer_.expressions().read(factor, {.kind = DependenceKind::Arbitrary}, fact.uses);
 }
 
-/// f(a, &b): an unknown function computes b from all of its arguments, and f(a, b) does where b has no value yet.
-void CallEffects::write_through_addresses(const std::vector<Range>& arguments) {
-  if (arguments.size() > k_max_arguments) return;
-  std::vector<Range> unset, inputs;
-  for (const auto argument : arguments) (is_output(argument) ? unset : inputs).push_back(argument);
-  for (const auto argument : unset) {
-    if (!is_output(argument)) continue;  // given twice
-    auto& fact = writer_.add(writer_.id(argument.begin));
-    for (const auto input : inputs) writer_.expressions().read(input, {.kind = DependenceKind::Arbitrary}, fact.uses);
-  }
+/// The state of a generator of random numbers, unless that only counts.
+void CallEffects::draw(const std::vector<Range>& arguments) {
   for (const auto argument : arguments) {
-    if (!tokens_.is(argument.begin, "&")) continue;
+    const bool address = tokens_.is(argument.begin, "&");
+    if (!address && argument.begin != arguments.front().begin) continue;
+    const Position name = argument.begin + (address ? 1U : 0U);
+    if (name >= argument.end || !tokens_.is_name(name) || tokens_.counters.count(tokens_.list[name].text) != 0) continue;
+    if (!address && !writer_.is_writable(writer_.id(name)) && writer_.variable(writer_.id(name)) == nullptr) continue;
+    auto& fact = writer_.write(argument, {}, DependenceKind::Additive, false);
+    fact.uses.push_back({.name = fact.target,
+                         .kind = DependenceKind::Arbitrary,
+                         .memory = fact.memory,
+                         .location_hash = fact.location_hash,
+                         .curved = true});
+  }
+}
+
+/// Scan(input, output, ..., total): the total of the tiles so far goes on.
+void CallEffects::scan(const std::vector<Range>& arguments) {
+  const Use added{.added = true};
+  const auto last = arguments.back();
+  const bool total = arguments.size() > 2 && last.end == last.begin + 1 && tokens_.is_name(last.begin);
+  if (!tokens_.is_name(arguments[1].begin)) return;
+  auto& output = writer_.set(writer_.id(arguments[1].begin));
+  writer_.read_argument(arguments[0], added, output.uses);
+  if (!total) return;
+  writer_.expressions().read(last, added, output.uses);
+  auto& fact = writer_.assign(last, "+=", {last.end, last.end});
+  writer_.read_argument(arguments[0], added, fact.uses);
+}
+
+/// Whether a call is all of a statement, and not one of a method: warp::copy(a, b).
+bool CallEffects::is_whole(const Call& call, Range statement) const {
+  if (call.arguments.end + 1 != statement.end) return false;
+  for (Position at = statement.begin; at < call.at;) {
+    const Position after = tokens_.is(at, "<") ? tokens_.after_template(at, call.at) : at + 1;
+    if (after == at || !(tokens_.is_name(at) || tokens_.is(at, "::") || tokens_.is(at, "<"))) return false;
+    at = after;
+  }
+  return true;
+}
+
+/// mul(o, a, b), mma_AB(o, a, b), row_max(m, s, m): an unknown function that nobody asks for its result computes its
+/// first argument. Of a parameter, it stores in its memory.
+void CallEffects::compute_first(const Call& call, const std::vector<Range>& arguments) {
+  const auto first = arguments.front();
+  for (Position at = first.begin; at < first.end; ++at)
+    if (tokens_.is(at, "(")) return;
+  if (!tokens_.is_name(first.begin)) return;
+  Call operation = call;
+  for (const std::string_view axis : {"row_", "col_"})
+    if (call.name.substr(0, axis.size()) == axis) operation.name.remove_prefix(axis.size());
+  const auto name = writer_.id(first.begin);
+  const bool stores = writer_.is_writable(name) && call.name.find("store") != call.name.npos;
+  if (!stores && writer_.variable(name) == nullptr) return;
+  const bool adds = multiplies_matrices(call.name) && arguments.size() == 3;
+  auto& fact = stores ? writer_.write(first, {}, DependenceKind::Additive, false)
+                      : writer_.assign(first, adds ? "+=" : "=", {first.end, first.end});
+  if (first.end == first.begin + 1 && !stores) fact.memory = writer_.variable(name)->array;
+  auto& expressions = writer_.expressions();
+  const auto product = expressions.new_product();
+  std::vector<std::size_t> sources;
+  for (std::size_t i = 1; i < std::min(arguments.size(), k_max_arguments); ++i) {
+    const auto argument = arguments[i];
+    auto role = expressions.operand_role(operation, i - 1, false, {});
+    if (role.product_id != 0) role.product_id = product;
+    if (tokens_.is(argument.begin, "{")) {  // coordinates in a parameter's memory
+      expressions.read(argument, {.kind = DependenceKind::Arbitrary, .address = true, .of_target = stores}, fact.uses);
+    } else if (!stores && tokens_.is_name(argument.begin) && writer_.is_parameter(writer_.id(argument.begin))) {
+      expressions.read_memory(argument, role, fact.uses);
+      sources.push_back(fact.uses.size());
+    } else {
+      writer_.read_argument(argument, role, fact.uses);
+    }
+  }
+  const auto place = expressions.group_from(fact.uses, 0);
+  for (const auto source : sources)
+    if (source > 0) fact.uses[source - 1].place_id = place;
+}
+
+/// f(a, &b): an unknown function computes b from all of its arguments, and f(a, b) does where b has no value yet.
+/// Returns whether it computes anything.
+bool CallEffects::write_outputs(const std::vector<Range>& arguments) {
+  if (arguments.size() > k_max_arguments) return true;
+  std::vector<Range> outputs;
+  for (const auto argument : arguments)
+    if (is_output(argument)) outputs.push_back(argument);
+  for (const auto output : outputs) {
+    if (!is_output(output)) continue;  // given twice
+    auto& fact = writer_.set(writer_.id(output.begin));
+    for (const auto argument : arguments)
+      if (std::none_of(outputs.begin(), outputs.end(), [&](Range each) { return each.begin == argument.begin; }))
+        writer_.read_argument(argument, {.kind = DependenceKind::Arbitrary}, fact.uses);
+  }
+  bool writes = !outputs.empty();
+  for (const auto argument : arguments) {
+    if (!is_written_address(argument, arguments.front())) continue;
+    writes = true;
     std::vector<Range> others;
     for (const auto other : arguments)
       if (other.begin != argument.begin) others.push_back(other);
     writer_.write(argument, others, DependenceKind::Arbitrary, false);
   }
+  return writes;
+}
+
+/// &name of a variable of this thread; of shared memory, and of elements, only the first argument.
+bool CallEffects::is_written_address(Range argument, Range first) const {
+  const Position name = argument.begin + 1;
+  if (!tokens_.is(argument.begin, "&") || !tokens_.is_name(name) || name >= argument.end) return false;
+  const bool element = std::any_of(tokens_.list.begin() + name, tokens_.list.begin() + argument.end,
+                                   [](const Token& token) { return token.text == "["; });
+  const auto* variable = writer_.variable(writer_.id(name));
+  return argument.begin == first.begin || side_ == Side::Host || (!element && variable != nullptr && !variable->shared);
 }
 
 bool CallEffects::is_output(Range argument) const {
@@ -142,16 +243,19 @@ void CallEffects::assembly(const Call& call) {
   for (const auto output : outputs) {
     auto& fact = writer_.assign(output, keeps ? "+=" : "=", {output.end, output.end});
     for (const auto input : inputs)
-      operand(input, output, has("ld.") || has("ldmatrix"), has("mapa") || has("mov"), fact);
+      operand(input, outputs, has("ld.") || has("ldmatrix"), has("mapa") || has("mov"), fact);
   }
 }
 
-void CallEffects::operand(Range input, Range output, bool loads, bool moves, Fact& fact) {
+/// An input that is an output as well, of the same place or its neighbour, is one to add to.
+void CallEffects::operand(Range input, const std::vector<Range>& outputs, bool loads, bool moves, Fact& fact) {
   if (loads) return writer_.expressions().read_memory(input, {}, fact.uses);
-  const bool same =
-      input.end - input.begin == output.end - output.begin &&
-      std::equal(tokens_.list.begin() + input.begin, tokens_.list.begin() + input.end,
-                 tokens_.list.begin() + output.begin, [](const Token& a, const Token& b) { return a.text == b.text; });
+  const bool same = std::any_of(outputs.begin(), outputs.end(), [&](Range output) {
+    return input.end - input.begin == output.end - output.begin &&
+           std::equal(tokens_.list.begin() + input.begin, tokens_.list.begin() + input.end,
+                      tokens_.list.begin() + output.begin,
+                      [](const Token& a, const Token& b) { return a.text == b.text; });
+  });
   writer_.expressions().read(
       input, {.kind = moves || same ? DependenceKind::Additive : DependenceKind::Arbitrary, .added = same}, fact.uses);
 }

@@ -17,16 +17,22 @@ class CallEffects {
   CallEffects(const Tokens& tokens, const Summaries& summaries, Side side, FactWriter& writer)
       : tokens_(tokens), summaries_(summaries), side_(side), writer_(writer) {}
 
-  void read(const Call& call);
+  /// `statement` is the statement around the call.
+  void read(const Call& call, Range statement);
   /// list.append(h), total.add_(x): on the host, the arguments of a method become part of its object.
   void append_arguments(const Call& call, Range statement);
 
  private:
   bool host_effect(const Call& call);
   void assembly(const Call& call);
-  void operand(Range input, Range output, bool loads, bool moves, Fact& fact);
+  void operand(Range input, const std::vector<Range>& outputs, bool loads, bool moves, Fact& fact);
   void multiply_matrices(const std::vector<Range>& arguments);
-  void write_through_addresses(const std::vector<Range>& arguments);
+  void draw(const std::vector<Range>& arguments);
+  void scan(const std::vector<Range>& arguments);
+  [[nodiscard]] bool is_whole(const Call& call, Range statement) const;
+  void compute_first(const Call& call, const std::vector<Range>& arguments);
+  bool write_outputs(const std::vector<Range>& arguments);
+  [[nodiscard]] bool is_written_address(Range argument, Range first) const;
   [[nodiscard]] bool is_output(Range argument) const;
   void accumulate(const std::vector<Range>& arguments, bool reads);
   void apply(const Summary& summary, const std::vector<Range>& given);

@@ -207,6 +207,7 @@ void ExpressionReader::read_sum(Range range, Use role, std::vector<Use>& uses) {
     const bool adds = token.text == "+" || token.text == "-" || joins(token.text);
     if (mixes(token.text)) role.kind = DependenceKind::Arbitrary;
     if (adds) role.added = true;
+    if (role.added && (token.text == "<<" || token.text == ">>")) role.curved = true;  // s ^= s << 13
     if (!adds && !mixes(token.text) && token.text != "=") continue;
     terms.push_back({start, at});
     start = at + 1;
@@ -421,8 +422,8 @@ void ExpressionReader::read_call(const Call& call, Use role, std::vector<Use>& u
   const auto known = summaries_.find(call.name);
   if (!qualified && known != summaries_.end())
     return read_summary(known->second, arguments_of(tokens_, call, known->second.method), role, uses);
-  if (!loads(call.name) && !(qualified && (call.name == "load" || call.name.substr(0, 7) == "atomic_")))
-    return read_arguments(call, role, uses);
+  const bool atomic = call.name.substr(0, 6) == "atomic" && (qualified || tokens_.syntax == Syntax::CFamily);
+  if (!loads(call.name) && !atomic && !(qualified && call.name == "load")) return read_arguments(call, role, uses);
   const auto arguments = split_tokens(tokens_, call.arguments, ",");
   for (std::size_t i = 0; i < arguments.size(); ++i) {
     if (i == 0) read_memory(arguments[i], role, uses);
@@ -430,42 +431,44 @@ void ExpressionReader::read_call(const Call& call, Use role, std::vector<Use>& u
   }
 }
 
-/// Reads the arguments of an operation, or of a function that the text does not define.
-void ExpressionReader::read_arguments(const Call& call, const Use& role, std::vector<Use>& uses) {
+Use ExpressionReader::operand_role(const Call& call, std::size_t index, bool named, const Use& role) const {
   const auto operation = operation_of(call.name);
   const bool dot = multiplies_matrices(call.name);
   const bool fused = operation == Operation::Fused;
-  const bool multiplies = dot || fused || operation == Operation::Product;
-  const bool sums = call.name == "sum" && is_device_operation(tokens_, call);
-  Use all = role;
-  if (multiplies && all.product_id == 0) all.product_id = ++terms_;
-  all.extremum = role.extremum || is_maximum(call.name);
-  all.added = role.added || dot || fused || operation == Operation::Sum;
-  all.curved = role.curved || is_curved(call.name);
+  Use inner = role;
+  inner.extremum = role.extremum || is_maximum(call.name);
+  inner.added = role.added || dot || fused || operation == Operation::Sum;
+  inner.curved = role.curved || is_curved(call.name);
+  if ((dot || fused) && index == 2 && !named) return inner;  // a b + c
+  if (dot || fused || operation == Operation::Product) {
+    inner.kind = std::max(role.kind, dot ? DependenceKind::Arbitrary : DependenceKind::Scaled);
+    inner.factor_id = static_cast<std::uint32_t>(index + 1);
+    if (inner.product_id == 0) inner.product_id = terms_;
+  } else if (is_exponent(call.name)) {
+    inner.kind = std::max(role.kind, DependenceKind::Exponent);
+  } else if (operation == Operation::None && !passes_through(call.name)) {
+    inner.kind = DependenceKind::Arbitrary;
+  }
+  inner.is_select_condition = role.is_select_condition || (call.name == "where" && index == 0);
+  return inner;
+}
+
+void ExpressionReader::read_arguments(const Call& call, const Use& role, std::vector<Use>& uses) {
+  ++terms_;
+  const auto product = terms_;
   const std::size_t first_use = uses.size();
   const auto arguments = split_tokens(tokens_, call.arguments, ",");
   for (std::size_t i = 0; i < arguments.size(); ++i) {
     auto argument = arguments[i];
-    const bool named_argument = tokens_.is_name(argument.begin) && tokens_.is(argument.begin + 1, "=");
-    const bool accumulates = (i == 2 && (dot || fused) && !named_argument) ||
-                             (named_argument && tokens_.is(argument.begin, "acc"));
-    if (named_argument) argument.begin += 2;
-    Use inner = all;
-    if (accumulates) {
-      inner.product_id = role.product_id;
-      inner.factor_id = role.factor_id;
-    } else if (multiplies) {
-      inner.kind = std::max(role.kind, dot ? DependenceKind::Arbitrary : DependenceKind::Scaled);
-      inner.factor_id = static_cast<std::uint32_t>(i + 1);
-    } else if (is_exponent(call.name)) {
-      inner.kind = std::max(role.kind, DependenceKind::Exponent);
-    } else if (!sums && operation == Operation::None && !passes_through(call.name)) {
-      inner.kind = DependenceKind::Arbitrary;
-    }
-    if (call.name == "where" && i == 0) inner.is_select_condition = true;
+    const bool named = tokens_.is_name(argument.begin) && tokens_.is(argument.begin + 1, "=");
+    const bool accumulates = named && tokens_.is(argument.begin, "acc");
+    if (named) argument.begin += 2;
+    auto inner = operand_role(call, accumulates ? 2 : i, named && !accumulates, role);
+    if (inner.product_id != 0 && role.product_id == 0) inner.product_id = product;
     read(argument, inner, uses);
   }
   // A sum of products mixes the elements of its factors.
+  const bool sums = call.name == "sum" && is_device_operation(tokens_, call);
   for (std::size_t i = first_use; sums && i < uses.size(); ++i)
     if (uses[i].kind == DependenceKind::Scaled && !uses[i].address) uses[i].kind = DependenceKind::Arbitrary;
 }

@@ -35,6 +35,8 @@ class ExpressionReader {
   static Use argument_role(Use role, const Effect& effect, std::uint32_t product);
   /// Puts the uses from `first` on that have no group into a new one, and returns its number.
   std::uint32_t group_from(std::vector<Use>& uses, std::size_t first);
+  /// The role of the argument `index`, from 0 on, of an operation, or of a function that the text does not define.
+  [[nodiscard]] Use operand_role(const Call& call, std::size_t index, bool named, const Use& role) const;
   /// A number for a product that is made of several expressions.
   std::uint32_t new_product() { return ++terms_; }
   /// The same for all products of a known function: add the number that the product has there.
@@ -64,6 +66,7 @@ class ExpressionReader {
                       std::vector<Use>& uses);
   Position read_bundle(Position at, const Use& role, std::vector<Use>& uses);
   void read_call(const Call& call, Use role, std::vector<Use>& uses);
+  /// Reads the arguments of an operation, or of a function that the text does not define.
   void read_arguments(const Call& call, const Use& role, std::vector<Use>& uses);
   void read_summary(const Summary& summary, const std::vector<Range>& given, const Use& role, std::vector<Use>& uses);
   Position read_reference(Range referenced_place, Position at, Position end, const Use& role, std::vector<Use>& uses);

@@ -231,6 +231,7 @@ class FactReader {
       chained(at, value);
       auto& fact = writer_.assign(left, tokens_.list[at].text, value);
       fact.declares = declares && !has_static(left);
+      if (declares) writer_.declare(fact.target, {has_static(left), tokens_.is(left.end - 1, "]")}, true);
       return;
     }
     if (declares) declare(left);
@@ -306,15 +307,24 @@ class FactReader {
     return tokens_.is(value.begin, "*");
   }
 
+  /// Type name; Type name[4]; Type name(a, b); Type name{a, b};
   void declare(Range left) {
-    if (has_static(left)) return;
     Position name = k_nowhere;
-    for (Position at = left.begin; at < left.end && !tokens_.is(at, "[") && !tokens_.is(at, "("); ++at)
+    Position at = left.begin;
+    for (; at < left.end && !tokens_.is(at, "[") && !tokens_.is(at, "(") && !tokens_.is(at, "{"); ++at)
       if (tokens_.is_name(at)) name = at;
     if (name == k_nowhere) return;
-    writer_.add(writer_.id(name)).declares = true;
-    const bool plain = name + 1 == left.end && name == left.begin + 1;  // Type name
-    if (plain && side_ == Side::Device) writer_.declare_unset(writer_.id(name));
+    const bool shared = has_static(left);
+    const auto id = writer_.id(name);
+    const bool array = tokens_.is(at, "[");
+    while (at < left.end && tokens_.is(at, "[")) at = tokens_.after_group(at, left.end);
+    const bool made = at + 1 < left.end && tokens_.after_group(at, left.end) == left.end;
+    if (made && !shared) {
+      writer_.assign({name, name + 1}, "=", {at + 1, left.end - 1}).declares = true;
+    } else if (!shared) {
+      writer_.add(id).declares = true;
+    }
+    writer_.declare(id, {shared, array}, shared || made || side_ == Side::Host);
   }
 
   /// The effects of the calls in a statement.
@@ -331,7 +341,7 @@ class FactReader {
       else if (writer_.expressions().is_own_call(call))
         recurse(call);
       else
-        effects_.read(call);
+        effects_.read(call, range);
     }
   }
 

@@ -37,6 +37,8 @@ struct Parameter {
   std::string_view name;
   /// Passed by reference or pointer: the caller sees assignments to it.
   bool by_reference = false;
+  /// C: const, or, of a pointer, what it points to is.
+  bool constant = false;
 };
 
 /// A lambda with a name: its body is the nodes inside its definition.

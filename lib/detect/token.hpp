@@ -12,6 +12,7 @@
 #include <string>
 #include <string_view>
 #include <unordered_map>
+#include <unordered_set>
 #include <vector>
 
 namespace kernelgen {
@@ -53,6 +54,8 @@ struct Tokens {
   std::vector<std::string_view> foreign{};
   /// Names that the text sets once, to a number.
   std::unordered_map<std::string_view, long> constants{};
+  /// C: names of generators of random numbers that only count, such as Philox.
+  std::unordered_set<std::string_view> counters{};
   /// Names that macros have created; tokens borrow them.
   std::shared_ptr<std::deque<std::string>> macro_texts{};
   /// For each bracket the position of its partner; k_nowhere for unmatched brackets and other tokens.

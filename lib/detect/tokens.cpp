@@ -194,6 +194,11 @@ void find_constants(Tokens& tokens) {
   std::unordered_set<std::string_view> ambiguous;
   for (Position at = 0; at < tokens.size(); ++at) {
     const auto& token = tokens.list[at];
+    if (token.kind == TokenKind::Name && token.text.find("Philox") != token.text.npos) {
+      Position name = at + 1;
+      while (tokens.is(name, "*") || tokens.is(name, "&")) ++name;
+      if (tokens.is_name(name)) tokens.counters.insert(tokens.list[name].text);
+    }
     depth += token.kind == TokenKind::Indent ? 1 : token.kind == TokenKind::Dedent ? -1 : 0;
     if (tokens.syntax == Syntax::CFamily)
       constant = tokens.is(at, "constexpr") || (constant && !tokens.is(at, ";"));

@@ -67,7 +67,9 @@ bool passes_through(std::string_view name) {
                                                      "fabs",
                                                      "fabsf",
                                                      "__habs"};
-  return one_of(name, k_names) || name.substr(0, 6) == "__shfl" || is_maximum(name) || converts(name);
+  for (const auto* part : {"__shfl", "load", "store", "copy"})
+    if (name.substr(0, std::string_view(part).size()) == part) return true;
+  return one_of(name, k_names) || is_maximum(name) || converts(name);
 }
 
 bool is_exponent(std::string_view name) {
@@ -91,8 +93,11 @@ Operation operation_of(std::string_view name) {
   if (name == "advance") return Operation::Sum;
   name.remove_prefix(std::min(name.find_first_not_of('_'), name.size()));
   if (name.substr(0, 3) == "cuC") name.remove_prefix(3);
-  constexpr std::array<std::pair<std::string_view, Operation>, 4> k_operations{
-      {{"add", Operation::Sum}, {"sub", Operation::Sum}, {"mul", Operation::Product}, {"fma", Operation::Fused}}};
+  constexpr std::array<std::pair<std::string_view, Operation>, 5> k_operations{{{"add", Operation::Sum},
+                                                                                {"sub", Operation::Sum},
+                                                                                {"sum", Operation::Sum},
+                                                                                {"mul", Operation::Product},
+                                                                                {"fma", Operation::Fused}}};
   for (const auto& [text, operation] : k_operations) {
     const bool prefixed = name.substr(1, text.size()) == text && name.find_first_of("fhdui") == 0;
     if (!prefixed && name.substr(0, text.size()) != text) continue;
@@ -105,8 +110,19 @@ Operation operation_of(std::string_view name) {
   return Operation::None;
 }
 
+bool draws_numbers(std::string_view name) {
+  for (const auto* part : {"rand", "Rand", "RAND", "rng", "RNG"})
+    if (name.find(part) != name.npos) return name.find("init") == name.npos && name.find("seed") == name.npos;
+  return false;
+}
+
+bool scans_block(std::string_view name) {
+  const bool inclusive = name.substr(0, 9) == "Inclusive" || name.substr(0, 9) == "Exclusive";
+  return inclusive && name.size() > 9;
+}
+
 bool multiplies_matrices(std::string_view name) {
-  return name == "dot" || name == "dot_scaled" || name.find("mfma") != name.npos || name.find("wmma") != name.npos;
+  return name == "dot" || name == "dot_scaled" || name.find("mfma") != name.npos || name.find("mma") != name.npos;
 }
 
 bool is_type(std::string_view name) {

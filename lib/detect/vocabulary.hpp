@@ -33,6 +33,10 @@ enum class Operation : std::uint8_t { None, Sum, Product, Fused };
 [[nodiscard]] Operation operation_of(std::string_view name);
 /// Calls that compute a b + c for matrices: the third argument is added.
 [[nodiscard]] bool multiplies_matrices(std::string_view name);
+/// Functions of generators of random numbers: curand_uniform, rocrand, next_random. They change their state.
+[[nodiscard]] bool draws_numbers(std::string_view name);
+/// Scans by the threads of a block or warp, (input, output, ..., total so far): InclusiveSum, ExclusiveScan.
+[[nodiscard]] bool scans_block(std::string_view name);
 /// Words of casts: (const float*)p.
 [[nodiscard]] bool is_type(std::string_view name);
 [[nodiscard]] bool loads(std::string_view name);
