@@ -40,7 +40,11 @@ void CallEffects::read(const Call& call, Range statement) {
   if (call.name == "swap" && arguments.size() == 1 && call.first != call.name)
     return writer_.swap(object_of(tokens_, call), arguments[0]);
   if (tokens_.syntax == Syntax::CFamily && draws_numbers(call.name)) return draw(arguments);
-  if (arguments.size() < 2) return;
+  if (arguments.size() < 2) {
+    if (!arguments.empty() && tokens_.syntax == Syntax::CFamily && is_output(arguments[0]))
+      (void)writer_.set(writer_.id(arguments[0].begin));  // zero(o)
+    return;
+  }
   const bool copies = one_of(call.name, k_copies);
   const bool fills = side_ == Side::Host && call.name.size() > 4 && call.name.substr(call.name.size() - 4) == "_out";
   if (fills) {  // at::mm_out(result, a, b)
@@ -55,11 +59,14 @@ void CallEffects::read(const Call& call, Range statement) {
     writer_.swap(arguments[0], arguments[1]);
   } else if (call.name == "mma_sync" && arguments.size() > 3) {
     multiply_matrices(arguments);
-  } else if (tokens_.syntax == Syntax::CFamily && !write_outputs(arguments) && side_ == Side::Device) {
+  } else if (tokens_.syntax == Syntax::CFamily) {
+    const bool whole = side_ == Side::Device && is_whole(call, statement);
+    if (whole && is_output(arguments[0]) && compute_first(call, arguments)) return;
+    if (write_outputs(arguments) || side_ == Side::Host) return;
     if (scans_block(call.name))
       scan(arguments);
-    else if (is_whole(call, statement))
-      compute_first(call, arguments);
+    else if (whole)
+      (void)compute_first(call, arguments);
   }
 }
 
@@ -94,12 +101,10 @@ void CallEffects::scan(const std::vector<Range>& arguments) {
   const auto last = arguments.back();
   const bool total = arguments.size() > 2 && last.end == last.begin + 1 && tokens_.is_name(last.begin);
   if (!tokens_.is_name(arguments[1].begin)) return;
+  if (total) writer_.read_argument(arguments[0], added, writer_.assign(last, "+=", {last.end, last.end}).uses);
   auto& output = writer_.set(writer_.id(arguments[1].begin));
   writer_.read_argument(arguments[0], added, output.uses);
-  if (!total) return;
-  writer_.expressions().read(last, added, output.uses);
-  auto& fact = writer_.assign(last, "+=", {last.end, last.end});
-  writer_.read_argument(arguments[0], added, fact.uses);
+  if (total) writer_.expressions().read(last, added, output.uses);
 }
 
 /// Whether a call is all of a statement, and not one of a method: warp::copy(a, b).
@@ -113,22 +118,34 @@ bool CallEffects::is_whole(const Call& call, Range statement) const {
   return true;
 }
 
-/// mul(o, a, b), mma_AB(o, a, b), row_max(m, s, m): an unknown function that nobody asks for its result computes its
-/// first argument. Of a parameter, it stores in its memory.
-void CallEffects::compute_first(const Call& call, const std::vector<Range>& arguments) {
+/// name, name.member
+bool CallEffects::is_plain(Range argument) const {
+  const auto size = argument.end - argument.begin;
+  return tokens_.is_name(argument.begin) && (size == 1 || (size == 3 && tokens_.is(argument.begin + 1, ".")));
+}
+
+/// mul(o, a, b), mma_AB(o, a, b), row_max(m, s, m): a function that is named like an operation, and that nobody asks
+/// for its result, computes its first argument. It stores in the memory of a parameter. Returns false for another one.
+bool CallEffects::compute_first(const Call& call, const std::vector<Range>& arguments) {
   const auto first = arguments.front();
-  for (Position at = first.begin; at < first.end; ++at)
-    if (tokens_.is(at, "(")) return;
-  if (!tokens_.is_name(first.begin)) return;
+  bool place = false;  // p + i, a[i]
+  for (Position at = first.begin; at < first.end; ++at) {
+    if (tokens_.is(at, "(")) return false;
+    place = place || tokens_.is(at, "+") || tokens_.is(at, "[");
+  }
+  if (!tokens_.is_name(first.begin)) return false;
   Call operation = call;
   for (const std::string_view axis : {"row_", "col_"})
     if (call.name.substr(0, axis.size()) == axis) operation.name.remove_prefix(axis.size());
+  const bool known = operation_of(operation.name) != Operation::None || multiplies_matrices(operation.name) ||
+                     is_exponent(operation.name) || passes_through(operation.name);
+  if (!known) return false;
   const auto name = writer_.id(first.begin);
   const bool stores = writer_.is_writable(name) && call.name.find("store") != call.name.npos;
-  if (!stores && writer_.variable(name) == nullptr) return;
+  if (!stores && writer_.variable(name) == nullptr) return false;
   const bool adds = multiplies_matrices(call.name) && arguments.size() == 3;
-  auto& fact = stores ? writer_.write(first, {}, DependenceKind::Additive, false)
-                      : writer_.assign(first, adds ? "+=" : "=", {first.end, first.end});
+  auto& fact = stores || place ? writer_.write(first, {}, DependenceKind::Additive, false)
+                               : writer_.assign(first, adds ? "+=" : "=", {first.end, first.end});
   if (first.end == first.begin + 1 && !stores) fact.memory = writer_.variable(name)->array;
   auto& expressions = writer_.expressions();
   const auto product = expressions.new_product();
@@ -139,16 +156,17 @@ void CallEffects::compute_first(const Call& call, const std::vector<Range>& argu
     if (role.product_id != 0) role.product_id = product;
     if (tokens_.is(argument.begin, "{")) {  // coordinates in a parameter's memory
       expressions.read(argument, {.kind = DependenceKind::Arbitrary, .address = true, .of_target = stores}, fact.uses);
-    } else if (!stores && tokens_.is_name(argument.begin) && writer_.is_parameter(writer_.id(argument.begin))) {
+    } else if (!stores && is_plain(argument) && writer_.is_parameter(writer_.id(argument.begin))) {
       expressions.read_memory(argument, role, fact.uses);
       sources.push_back(fact.uses.size());
     } else {
       writer_.read_argument(argument, role, fact.uses);
     }
   }
-  const auto place = expressions.group_from(fact.uses, 0);
+  const auto group = expressions.group_from(fact.uses, 0);
   for (const auto source : sources)
-    if (source > 0) fact.uses[source - 1].place_id = place;
+    if (source > 0) fact.uses[source - 1].place_id = group;
+  return true;
 }
 
 /// f(a, &b): an unknown function computes b from all of its arguments, and f(a, b) does where b has no value yet.

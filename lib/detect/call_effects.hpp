@@ -30,7 +30,8 @@ class CallEffects {
   void draw(const std::vector<Range>& arguments);
   void scan(const std::vector<Range>& arguments);
   [[nodiscard]] bool is_whole(const Call& call, Range statement) const;
-  void compute_first(const Call& call, const std::vector<Range>& arguments);
+  [[nodiscard]] bool is_plain(Range argument) const;
+  bool compute_first(const Call& call, const std::vector<Range>& arguments);
   bool write_outputs(const std::vector<Range>& arguments);
   [[nodiscard]] bool is_written_address(Range argument, Range first) const;
   [[nodiscard]] bool is_output(Range argument) const;

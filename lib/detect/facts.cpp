@@ -74,7 +74,12 @@ class FactReader {
 
   void for_header(Range header) {
     if (tokens_.syntax == Syntax::CFamily) {
-      for (const auto part : split_tokens(tokens_, header, ";")) statement(part);
+      const auto parts = split_tokens(tokens_, header, ";");
+      for (std::size_t i = 0; i < parts.size(); ++i)
+        if (i == 1 && parts.size() > 2)
+          this->header(parts[i]);
+        else
+          statement(parts[i]);
       return;
     }
     Position in = header.begin;
@@ -292,8 +297,9 @@ class FactReader {
     if (!tokens_.is_name(left.begin)) return false;
     for (Position at = left.begin + 1; at < left.end; ++at) {
       if (tokens_.is(at, "[") || tokens_.is(at, "(") || tokens_.is(at, ".") || tokens_.is(at, "->")) return false;
-      if (!tokens_.is_name(at)) continue;
-      if (tokens_.is_name(at - 1) || tokens_.is(at - 1, ">") || tokens_.is(at - 1, "*") || tokens_.is(at - 1, "&"))
+      if (!tokens_.is_name(at) || tokens_.is(at - 1, "typename")) continue;
+      if (tokens_.is_name(at - 1) || tokens_.is(at - 1, ">") || tokens_.is(at - 1, ">>") || tokens_.is(at - 1, "*") ||
+          tokens_.is(at - 1, "&"))
         return true;
     }
     return false;
@@ -320,7 +326,9 @@ class FactReader {
     while (at < left.end && tokens_.is(at, "[")) at = tokens_.after_group(at, left.end);
     const bool made = at + 1 < left.end && tokens_.after_group(at, left.end) == left.end;
     if (made && !shared) {
-      writer_.assign({name, name + 1}, "=", {at + 1, left.end - 1}).declares = true;
+      auto& fact = writer_.add(id);
+      fact.declares = true;
+      writer_.expressions().read({at + 1, left.end - 1}, {}, fact.uses);
     } else if (!shared) {
       writer_.add(id).declares = true;
     }

@@ -100,6 +100,7 @@ FunctionFlow::FunctionFlow(const Function& function, const Summaries& summaries,
   find_aliases();
   if (side_ == Side::Device) find_places();
   find_divergence();
+  find_indices();
 }
 
 void FunctionFlow::find_conditions() {
@@ -268,6 +269,36 @@ void FunctionFlow::find_divergence() {
     if (asks_for_program(fact.node)) mask |= fresh();
     divergence_mask_[fact.target] |= mask;
   }
+}
+
+void FunctionFlow::find_indices() {
+  indices_.assign(count_, false);
+  values_.assign(count_, false);
+  std::vector<std::vector<std::uint32_t>> made(count_);  // by name: the facts that set it
+  for (const auto& fact : facts_)
+    if (!fact.memory) made[fact.target].push_back(fact.id);
+  const auto close = [&](std::vector<bool>& marked, std::vector<NameId> queue) {
+    while (!queue.empty()) {
+      const auto name = queue.back();
+      queue.pop_back();
+      if (marked[name]) continue;
+      marked[name] = true;
+      for (const auto fact : made[name])
+        for (const auto& use : facts_[fact].uses)
+          if (!use.address && !use.memory) queue.push_back(use.name);
+    }
+  };
+  std::vector<NameId> chosen, stored;
+  for (const auto& fact : facts_) {
+    const bool stores = fact.memory || fact.target == k_return || given_.count(fact.target) != 0;
+    for (const auto& use : fact.uses) {
+      if (use.memory) continue;
+      if (use.address) chosen.push_back(use.name);
+      if (!use.address && stores) stored.push_back(use.name);
+    }
+  }
+  close(indices_, std::move(chosen));
+  close(values_, std::move(stored));
 }
 
 /// Finds pointers into buffers that one statement of the loop sets, and nothing else does. Equal expressions are equal

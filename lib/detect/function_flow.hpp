@@ -57,6 +57,8 @@ class FunctionFlow {
   [[nodiscard]] std::size_t facts_in(std::uint32_t loop) const;
   [[nodiscard]] std::string_view name(NameId id) const { return names_.text(id); }
   [[nodiscard]] bool is_parameter(NameId id) const;
+  /// Whether a variable is used to choose places in memory, and for nothing else.
+  [[nodiscard]] bool is_index(NameId name) const { return indices_[name] && !values_[name]; }
   /// Whether the loop doubles or halves its variable: stages of a tree, not steps of time.
   [[nodiscard]] bool is_geometric(std::uint32_t loop) const;
   /// Whether the loop has at most a handful of iterations, by a literal number.
@@ -92,6 +94,7 @@ class FunctionFlow {
   void find_places();  // on the device only: the host has whole tensors
   [[nodiscard]] Regions regions_in(std::uint32_t loop, std::uint32_t first, std::uint32_t end) const;
   void find_conditions();
+  void find_indices();
 
   friend class Iteration;
   friend class LoopGraph;
@@ -122,6 +125,8 @@ class FunctionFlow {
     NameId place = 0;
   };
   std::unordered_map<NameId, SetOnce> set_once_;
+  std::vector<bool> indices_;  ///< by name: whether it takes part in an index
+  std::vector<bool> values_;   ///< by name: whether it takes part in a value that is stored or returned
   /// For each name and memory: the number of its first value in the loop that is analysed, and of its current ones.
   static constexpr NameId k_no_number = std::numeric_limits<NameId>::max();
   mutable std::vector<NameId> numbers_;

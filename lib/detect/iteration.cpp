@@ -47,6 +47,7 @@ void Iteration::read_body() {
   used_.resize(last_use - first_use_);
   find_whole_objects();
   find_shared_memory();
+  if (begin_ != 0) find_moving();
   read_statements();
   if (begin_ != 0) close_cycles();
   sort_edges();
@@ -97,6 +98,36 @@ void Iteration::find_whole_objects() {
     for (const auto& use : fact.uses)
       if (flow_.has_members_[use.name] && flow_.names_.parts(use.name).size() > k_max_members) whole_.insert(use.name);
   }
+}
+
+/// Finds the variables of the loop, pointers that advance, and what is computed of them.
+void Iteration::find_moving() {
+  if (flow_.side_ == Side::Host) return;
+  const auto advances = [](const Fact& fact) {
+    return std::any_of(fact.uses.begin(), fact.uses.end(), [&](const Use& use) { return use.name == fact.target; });
+  };
+  std::unordered_set<NameId> reset;
+  for (auto i = first_; i < end_; ++i)
+    if (!flow_.facts_[i].memory && inside(flow_.facts_[i]) && !advances(flow_.facts_[i]))
+      reset.insert(flow_.facts_[i].target);
+  for (auto i = first_; i < end_; ++i) {
+    const auto& fact = flow_.facts_[i];
+    if (fact.memory) continue;
+    const bool moves = !inside(fact) || (advances(fact) && reset.count(fact.target) == 0) ||
+                       std::any_of(fact.uses.begin(), fact.uses.end(), [&](const Use& use) {
+                         return !use.memory && !use.address && use.kind != DependenceKind::Arbitrary &&
+                                moving_.count(use.name) != 0;
+                       });
+    if (moves) moving_.insert(fact.target);
+  }
+}
+
+/// Whether a fact writes memory of the caller at another place in every iteration: the other places keep what they hold.
+bool Iteration::streams(const Fact& fact) const {
+  if (!fact.memory || fact.alternates || !flow_.is_parameter(fact.target)) return false;
+  return std::any_of(fact.uses.begin(), fact.uses.end(), [&](const Use& use) {
+    return use.of_target && use.address && !use.memory && moving_.count(use.name) != 0;
+  });
 }
 
 /// Finds the memory that has several names in the loop: a write by one of them says little about the others.
@@ -198,7 +229,7 @@ void Iteration::define(std::uint32_t index) {
   const bool rest = (partial || (fact.memory && defined_at_[before] != fact.location_hash)) && !stale_[before];
   const bool keeps = (fact.target == k_return && fact.element == 0) || fact.swaps || fact.appends || fact.alternates ||
                      (partial && flow_.side_ == Side::Host);
-  if (rest || keeps) {
+  if (rest || keeps || streams(fact)) {
     connect(before, target);
     stale_[target] = stale_[before];
   }

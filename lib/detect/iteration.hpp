@@ -140,6 +140,8 @@ class Iteration {
   void close_cycles();
   void sort_edges();
   void find_whole_objects();
+  void find_moving();
+  [[nodiscard]] bool streams(const Fact& fact) const;
   void find_shared_memory();
   void open(std::uint32_t node);
   void open_loop(Open& entry);
@@ -179,6 +181,7 @@ class Iteration {
   std::vector<Open> open_;
   Chain pending_;                          ///< the arms so far, of a branch with another arm
   std::vector<std::uint64_t> conditions_;  ///< of the open branches
+  std::unordered_set<NameId> moving_;      ///< names that another iteration gives another value, by counting
   std::unordered_set<NameId> whole_;       ///< objects with members that the loop also uses as a whole
   std::vector<NameId> shared_;             ///< memory that the loop reaches by several names, sorted
 };

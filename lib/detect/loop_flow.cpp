@@ -68,8 +68,8 @@ class LoopFlow : private LoopGraph {
     if (!written_each_step(component)) {
       const bool recurs = state.kind == DependenceKind::Arbitrary
                               ? !passes_layers(component)
-                              : state.kind == DependenceKind::Scaled && decays(component);
-      if (!recurs) return std::nullopt;
+                              : state.kind == DependenceKind::Scaled && (decays(component) || weights(component));
+      if (!recurs || is_index(component)) return std::nullopt;
     }
     describe(component, state);
     return state;
@@ -256,23 +256,47 @@ class LoopFlow : private LoopGraph {
   }
 
 
-  /// h = a * h + b, with data or a constant for a: an average or a filter over time, even if only its end is used.
-  [[nodiscard]] bool decays(std::uint32_t component) const {
+  /// Whether a factor of the state is data or a constant, and not made of what the loop carries or counts.
+  [[nodiscard]] bool is_scaled(std::uint32_t component) const {
     const auto run = running();
     const auto rescaled = products_of(component, [&](const Use& use, const auto&) { return run[used(use)]; });
-    std::unordered_map<std::uint64_t, std::uint32_t> own;  // products of the state, and which factor it is
     bool scaled = false;
-    for (const auto i : incoming_[component]) {
-      const auto& edge = edges_[i];
-      if (component_[edge.from] != component) continue;
-      if (edge.use->product_id != 0) own.emplace(product(edge.fact, edge.use->product_id), edge.use->factor_id);
-      if (edge.use->kind != DependenceKind::Scaled) continue;
+    const bool unknown = any_inside(component, [&](const Edge& edge) {
+      if (edge.use->kind != DependenceKind::Scaled) return false;
       const auto factors = rescaled.find(product(edge.fact, edge.use->product_id));
-      if (edge.use->product_id == 0) return false;
       // One of several updates may be a rescaling; another one that is none makes the state decay.
       scaled = scaled || factors == rescaled.end() || !factors->second.has_other_than(edge.use->factor_id);
-    }
-    if (!scaled) return false;
+      return edge.use->product_id == 0;
+    });
+    return scaled && !unknown;
+  }
+
+  /// A running product of data that weights, in each iteration, what goes into a sum: the light that is left.
+  [[nodiscard]] bool weights(std::uint32_t component) const {
+    if (!is_scaled(component) || !has_varying_factor(component)) return false;
+    const auto reached = reachable(members_[component], false);
+    return std::any_of(edges_.begin(), edges_.end(), [&](const Edge& edge) {
+      const auto to = component_[edge.to];
+      return reached[edge.from] && to != component && !edge.closed && !edge.use->address && edge.fact != k_no_fact &&
+             edge.use->added && component_[edge.from] != to && cyclic(to) && !is_index(to);
+    });
+  }
+
+  /// Whether a register only chooses places in memory: offset = offset * size[d] + at[d].
+  [[nodiscard]] bool is_index(std::uint32_t component) const {
+    return std::all_of(members_[component].begin(), members_[component].end(), [&](std::uint32_t value) {
+      return !is_carried_[value] || (!is_memory(value) && flow_.is_index(ids_[value]));
+    });
+  }
+
+  /// h = a * h + b, with data or a constant for a: an average or a filter over time, even if only its end is used.
+  [[nodiscard]] bool decays(std::uint32_t component) const {
+    if (!is_scaled(component)) return false;
+    std::unordered_map<std::uint64_t, std::uint32_t> own;  // products of the state, and which factor it is
+    (void)any_inside(component, [&](const Edge& edge) {
+      if (edge.use->product_id != 0) own.emplace(product(edge.fact, edge.use->product_id), edge.use->factor_id);
+      return false;
+    });
     // A constant factor may belong to a polynomial: then the data must be weighted, as for an average.
     const bool gated = has_varying_factor(component);
     // The data must be added, not only multiplied: p = p * x is a product.
