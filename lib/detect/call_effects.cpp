@@ -154,6 +154,11 @@ bool CallEffects::compute_first(const Call& call, const std::vector<Range>& argu
     const auto argument = arguments[i];
     auto role = expressions.operand_role(operation, i - 1, false, {});
     if (role.product_id != 0) role.product_id = product;
+    if (argument.begin < argument.end && tokens_.list[argument.begin].text == tokens_.list[first.begin].text &&
+        multiplies_matrices(operation.name)) {  // the sum, or another register of it
+      if (same(argument, first)) writer_.expressions().read(argument, {.added = true}, fact.uses);
+      continue;
+    }
     if (tokens_.is(argument.begin, "{")) {  // coordinates in a parameter's memory
       expressions.read(argument, {.kind = DependenceKind::Arbitrary, .address = true, .of_target = stores}, fact.uses);
     } else if (!stores && is_plain(argument) && writer_.is_parameter(writer_.id(argument.begin))) {
@@ -260,22 +265,29 @@ void CallEffects::assembly(const Call& call) {
   }
   for (const auto output : outputs) {
     auto& fact = writer_.assign(output, keeps ? "+=" : "=", {output.end, output.end});
-    for (const auto input : inputs)
-      operand(input, outputs, has("ld.") || has("ldmatrix"), has("mapa") || has("mov"), fact);
+    const Use role{.kind = has("mapa") || has("mov") ? DependenceKind::Additive : DependenceKind::Arbitrary};
+    for (const auto input : inputs) {
+      if (has("ld.") || has("ldmatrix"))
+        writer_.expressions().read_memory(input, {}, fact.uses);
+      else
+        operand(input, output, outputs, role, fact);
+    }
   }
 }
 
-/// An input that is an output as well, of the same place or its neighbour, is one to add to.
-void CallEffects::operand(Range input, const std::vector<Range>& outputs, bool loads, bool moves, Fact& fact) {
-  if (loads) return writer_.expressions().read_memory(input, {}, fact.uses);
-  const bool same = std::any_of(outputs.begin(), outputs.end(), [&](Range output) {
-    return input.end - input.begin == output.end - output.begin &&
-           std::equal(tokens_.list.begin() + input.begin, tokens_.list.begin() + input.end,
-                      tokens_.list.begin() + output.begin,
-                      [](const Token& a, const Token& b) { return a.text == b.text; });
-  });
-  writer_.expressions().read(
-      input, {.kind = moves || same ? DependenceKind::Additive : DependenceKind::Arbitrary, .added = same}, fact.uses);
+/// Whether two parts of the text are equal.
+bool CallEffects::same(Range a, Range b) const {
+  const auto& list = tokens_.list;
+  return std::equal(list.begin() + a.begin, list.begin() + a.end, list.begin() + b.begin, list.begin() + b.end,
+                    [](const Token& x, const Token& y) { return x.text == y.text; });
+}
+
+/// An input that is the output as well is one to add to; what is added to another output says nothing about this one.
+void CallEffects::operand(Range input, Range output, const std::vector<Range>& outputs, Use role, Fact& fact) {
+  const bool own = same(input, output);
+  if (!own && std::any_of(outputs.begin(), outputs.end(), [&](Range other) { return same(input, other); })) return;
+  if (own) role = {.added = true};
+  writer_.expressions().read(input, role, fact.uses);
 }
 
 void CallEffects::accumulate(const std::vector<Range>& arguments, bool reads) {

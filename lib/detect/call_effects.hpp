@@ -25,7 +25,8 @@ class CallEffects {
  private:
   bool host_effect(const Call& call);
   void assembly(const Call& call);
-  void operand(Range input, const std::vector<Range>& outputs, bool loads, bool moves, Fact& fact);
+  [[nodiscard]] bool same(Range a, Range b) const;
+  void operand(Range input, Range output, const std::vector<Range>& outputs, Use role, Fact& fact);
   void multiply_matrices(const std::vector<Range>& arguments);
   void draw(const std::vector<Range>& arguments);
   void scan(const std::vector<Range>& arguments);

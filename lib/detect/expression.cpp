@@ -141,7 +141,7 @@ std::uint64_t ExpressionReader::hash(Range range) const {
     if (member) at += 2;  // it is at the place of its element
     auto text = tokens_.list[std::min(at, range.end - 1)].text;
     if (member) continue;
-    if (one_of(text, k_plain) || (text == "*" && !operand)) continue;
+    if (one_of(text, k_plain) || (text == "*" && !operand) || tokens_.casts.count(text) != 0) continue;
     operand = tokens_.list[at].kind != TokenKind::Operator;
     if (text == "[") text = "+";
     value = (value ^ std::hash<std::string_view>{}(text)) * 1099511628211U;
@@ -446,7 +446,7 @@ Use ExpressionReader::operand_role(const Call& call, std::size_t index, bool nam
     if (inner.product_id == 0) inner.product_id = terms_;
   } else if (is_exponent(call.name)) {
     inner.kind = std::max(role.kind, DependenceKind::Exponent);
-  } else if (operation == Operation::None && !passes_through(call.name)) {
+  } else if (operation == Operation::None && !passes_through(call.name) && tokens_.casts.count(call.name) == 0) {
     inner.kind = DependenceKind::Arbitrary;
   }
   inner.is_select_condition = role.is_select_condition || (call.name == "where" && index == 0);

@@ -54,6 +54,8 @@ struct Tokens {
   std::vector<std::string_view> foreign{};
   /// Names that the text sets once, to a number.
   std::unordered_map<std::string_view, long> constants{};
+  /// C: names of calls that are assigned to, FLOAT4(p[i]) = v: macros that give their argument another type.
+  std::unordered_set<std::string_view> casts{};
   /// C: names of generators of random numbers that only count, such as Philox.
   std::unordered_set<std::string_view> counters{};
   /// Names that macros have created; tokens borrow them.

@@ -21,7 +21,8 @@ bool is_maximum(std::string_view name) {
   name.remove_prefix(std::min(name.find_first_not_of('_'), name.size()));
   constexpr std::array<std::string_view, 8> k_types{"", "f", "h", "u", "v", "ll", "ull", "i"};
   const auto at = std::min(name.find("max"), name.find("min"));
-  return at != name.npos && one_of(name.substr(0, at), k_types);
+  const bool reduces = at > 0 && at != name.npos && name[at - 1] == '_' && name.size() == at + 3;  // warp_reduce_max
+  return reduces || (at != name.npos && one_of(name.substr(0, at), k_types));
 }
 
 /// __float2half_rn, __low2float, __float_as_uint
@@ -67,7 +68,7 @@ bool passes_through(std::string_view name) {
                                                      "fabs",
                                                      "fabsf",
                                                      "__habs"};
-  for (const auto* part : {"__shfl", "load", "store", "copy"})
+  for (const auto* part : {"__shfl", "load", "store", "copy", "fill"})
     if (name.substr(0, std::string_view(part).size()) == part) return true;
   return one_of(name, k_names) || is_maximum(name) || converts(name);
 }
@@ -122,7 +123,8 @@ bool scans_block(std::string_view name) {
 }
 
 bool multiplies_matrices(std::string_view name) {
-  return name == "dot" || name == "dot_scaled" || name.substr(0, 3) == "mm_" || name.find("mfma") != name.npos || name.find("mma") != name.npos;
+  return name == "dot" || name == "dot_scaled" || name.substr(0, 3) == "mm_" || name.find("mfma") != name.npos || name.find("mma") != name.npos ||
+         name.find("MMA") != name.npos;
 }
 
 bool is_type(std::string_view name) {
