@@ -101,6 +101,7 @@ FunctionFlow::FunctionFlow(const Function& function, const Summaries& summaries,
   if (side_ == Side::Device) find_places();
   find_divergence();
   find_indices();
+  find_block_memory();
 }
 
 void FunctionFlow::find_conditions() {
@@ -189,20 +190,49 @@ void FunctionFlow::find_aliases() {
   derived_.assign(count_, false);
   std::vector<bool> of_caller(count_, false);
   for (const auto parameter : given_) of_caller[parameter] = pointer[parameter];
+  std::vector<std::size_t> regions;  // the facts that make them
   for (const bool rotating : {false, true}) {
     for (std::size_t i = 0; i < facts_.size(); ++i) {
       const auto& fact = facts_[i];
       if (fact.memory || fact.target == k_return || !pointer[fact.target] || rotates_[i] != rotating) continue;
       // A variable of an inner block that is called like a parameter is another one.
       const bool hides = fact.declares && side_ == Side::Device && given_.count(fact.target) != 0;
-      if (hides || is_disjoint_region(fact, of_caller)) continue;
+      if (!hides && is_disjoint_region(fact, of_caller)) regions.push_back(i);
+      if (hides || (!regions.empty() && regions.back() == i)) continue;
       join_sources(fact, pointer, join);
       derived_[fact.target] = true;
       for (const auto& use : fact.uses)
         if (!use.address && of_caller[use.name]) of_caller[fact.target] = true;
     }
-    if (!rotating) apart_ = parent_;
+    if (rotating) break;
+    // What is read before it is written was filled by another name: the regions of that buffer overlap.
+    const auto unwritten = read_first(pointer);
+    std::unordered_map<NameId, std::vector<std::size_t>> buffers;  // by root: their regions
+    std::unordered_set<NameId> overlapping;
+    for (const auto i : regions) {
+      const auto buffer = root(facts_[i].uses.front().name);
+      buffers[buffer].push_back(i);
+      if (unwritten[root(facts_[i].target)] || unwritten[buffer]) overlapping.insert(buffer);
+    }
+    for (const auto buffer : overlapping)
+      for (const auto i : buffers[buffer]) join_sources(facts_[i], pointer, join);
+    apart_ = parent_;
   }
+}
+
+/// By root: whether memory is read before anything is written to it by its names. Something else has filled it.
+std::vector<bool> FunctionFlow::read_first(const std::vector<bool>& pointer) const {
+  std::vector<bool> seen(count_, false);
+  std::vector<bool> read(count_, false);
+  for (const auto& fact : facts_) {
+    if (!fact.memory && pointer[fact.target]) continue;  // &p[i] is only a place
+    for (const auto& use : fact.uses) {
+      if (!use.memory || seen[root(use.name)]) continue;
+      seen[root(use.name)] = read[root(use.name)] = true;
+    }
+    if (fact.memory) seen[root(fact.target)] = true;
+  }
+  return read;
 }
 
 /// float* second = buffer + n, once, from a buffer of this function: a region with no other access.
@@ -269,6 +299,23 @@ void FunctionFlow::find_divergence() {
     if (asks_for_program(fact.node)) mask |= fresh();
     divergence_mask_[fact.target] |= mask;
   }
+}
+
+void FunctionFlow::find_block_memory() {
+  const auto& tokens = *function_.tokens;
+  std::vector<bool> roots(count_, false);
+  barriers_.assign(function_.nodes.size(), false);
+  for (std::size_t i = 0; i < function_.nodes.size(); ++i) {
+    const auto& node = function_.nodes[i];
+    const Position begin = node.tokens.begin + (tokens.is(node.tokens.begin, "extern") ? 1U : 0U);
+    for (Position at = begin; tokens.is(begin, "__shared__") && at < node.tokens.end; ++at)
+      if (const auto name = tokens.is_name(at) ? names_.find(tokens.list[at].text) : std::nullopt)
+        roots[root(*name)] = true;
+    barriers_[i] = node.kind == NodeKind::Plain && tokens.syntax == Syntax::CFamily &&
+                   (tokens.is(node.tokens.begin, "__syncthreads") || tokens.is(node.tokens.begin + 2, "sync"));
+  }
+  of_block_.assign(count_, false);
+  for (NameId name = 0; name < count_; ++name) of_block_[name] = roots[root(name)];
 }
 
 void FunctionFlow::find_indices() {

@@ -73,6 +73,7 @@ class FunctionFlow {
   void join_sources(const Fact& fact, const std::vector<bool>& pointer, Join join) const;
   void find_divergence();
   [[nodiscard]] bool is_disjoint_region(const Fact& fact, const std::vector<bool>& of_caller) const;
+  [[nodiscard]] std::vector<bool> read_first(const std::vector<bool>& pointer) const;
   [[nodiscard]] NameId root(NameId name) const;
   /// Names and the memory that they point to are different nodes of a graph.
   [[nodiscard]] NameId memory_of(NameId name) const {
@@ -95,6 +96,7 @@ class FunctionFlow {
   [[nodiscard]] Regions regions_in(std::uint32_t loop, std::uint32_t first, std::uint32_t end) const;
   void find_conditions();
   void find_indices();
+  void find_block_memory();
 
   friend class Iteration;
   friend class LoopGraph;
@@ -125,6 +127,8 @@ class FunctionFlow {
     NameId place = 0;
   };
   std::unordered_map<NameId, SetOnce> set_once_;
+  std::vector<bool> of_block_;  ///< by name: whether it leads to memory that the threads of a block share
+  std::vector<bool> barriers_;  ///< by node: whether the threads of a block wait for each other
   std::vector<bool> indices_;  ///< by name: whether it takes part in an index
   std::vector<bool> values_;   ///< by name: whether it takes part in a value that is stored or returned
   /// For each name and memory: the number of its first value in the loop that is analysed, and of its current ones.

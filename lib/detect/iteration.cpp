@@ -64,6 +64,7 @@ void Iteration::read_statements() {
     const bool opens = nodes[node].kind != NodeKind::Plain && open_.size() < k_max_open;
     if (opens && nodes[node].kind == NodeKind::Loop) open(node);
     for (; fact < end_ && flow_.facts_[fact].node == node; ++fact) define(fact);
+    if (flow_.barriers_[node]) pass_barrier();
     if (opens && nodes[node].kind == NodeKind::Branch) open(node);
   }
   while (!open_.empty()) close();
@@ -97,6 +98,14 @@ void Iteration::find_whole_objects() {
     if (!fact.declares && flow_.has_members_[fact.target]) whole_.insert(fact.target);
     for (const auto& use : fact.uses)
       if (flow_.has_members_[use.name] && flow_.names_.parts(use.name).size() > k_max_members) whole_.insert(use.name);
+  }
+}
+
+/// What the threads of a block have written by one name of their memory is there for its other names.
+void Iteration::pass_barrier() {
+  for (const auto node : shared_) {
+    if (node < flow_.count_ || !flow_.of_block_[node - flow_.count_]) continue;
+    if (const auto latest = now(key(Slot::Latest, node)); latest != k_no_value) set(key(Slot::Current, node), latest);
   }
 }
 

@@ -141,6 +141,7 @@ class Iteration {
   void sort_edges();
   void find_whole_objects();
   void find_moving();
+  void pass_barrier();
   [[nodiscard]] bool streams(const Fact& fact) const;
   void find_shared_memory();
   void open(std::uint32_t node);

@@ -77,7 +77,7 @@ bool is_exponent(std::string_view name) {
   constexpr std::array<std::string_view, 17> k_names{"exp10f", "hexp",   "h2exp",  "exp",     "exp2",  "expf",
                                                      "exp2f",  "__expf", "log",    "log2",    "log1p", "expm1",
                                                      "log1pf", "logf",   "__logf", "__log2f", "log2f"};
-  return one_of(name, k_names);
+  return one_of(name, k_names) || name.find("softmax") != name.npos;
 }
 
 bool is_curved(std::string_view name) {
