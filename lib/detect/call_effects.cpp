@@ -143,7 +143,7 @@ bool CallEffects::compute_first(const Call& call, const std::vector<Range>& argu
   const auto name = writer_.id(first.begin);
   const bool stores = writer_.is_writable(name) && call.name.find("store") != call.name.npos;
   if (!stores && writer_.variable(name) == nullptr) return false;
-  const bool adds = multiplies_matrices(call.name) && arguments.size() == 3;
+  const bool adds = multiplies_matrices(call.name) && arguments.size() == 3 && call.name.substr(0, 3) != "mm_";
   auto& fact = stores || place ? writer_.write(first, {}, DependenceKind::Additive, false)
                                : writer_.assign(first, adds ? "+=" : "=", {first.end, first.end});
   if (first.end == first.begin + 1 && !stores) fact.memory = writer_.variable(name)->array;
@@ -185,7 +185,8 @@ bool CallEffects::write_outputs(const std::vector<Range>& arguments) {
     if (!is_output(output)) continue;  // given twice
     auto& fact = writer_.set(writer_.id(output.begin));
     for (const auto argument : arguments)
-      if (std::none_of(outputs.begin(), outputs.end(), [&](Range each) { return each.begin == argument.begin; }))
+      if (!is_scratch(argument) &&
+          std::none_of(outputs.begin(), outputs.end(), [&](Range each) { return each.begin == argument.begin; }))
         writer_.read_argument(argument, {.kind = DependenceKind::Arbitrary}, fact.uses);
   }
   bool writes = !outputs.empty();
@@ -208,6 +209,13 @@ bool CallEffects::is_written_address(Range argument, Range first) const {
                                    [](const Token& token) { return token.text == "["; });
   const auto* variable = writer_.variable(writer_.id(name));
   return argument.begin == first.begin || side_ == Side::Host || (!element && variable != nullptr && !variable->shared);
+}
+
+/// The shared memory that a function of the block works in.
+bool CallEffects::is_scratch(Range argument) const {
+  if (argument.end != argument.begin + 1 || !tokens_.is_name(argument.begin)) return false;
+  const auto* variable = writer_.variable(writer_.id(argument.begin));
+  return variable != nullptr && variable->shared;
 }
 
 bool CallEffects::is_output(Range argument) const {

@@ -35,6 +35,7 @@ class CallEffects {
   bool compute_first(const Call& call, const std::vector<Range>& arguments);
   bool write_outputs(const std::vector<Range>& arguments);
   [[nodiscard]] bool is_written_address(Range argument, Range first) const;
+  [[nodiscard]] bool is_scratch(Range argument) const;
   [[nodiscard]] bool is_output(Range argument) const;
   void accumulate(const std::vector<Range>& arguments, bool reads);
   void apply(const Summary& summary, const std::vector<Range>& given);

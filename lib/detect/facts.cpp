@@ -231,6 +231,12 @@ class FactReader {
         }
         return;
       }
+      if (const auto name = bracketed_name(left); name != k_nowhere) {  // Type (&name)[2] = value
+        auto& fact = writer_.add(writer_.id(name));
+        fact.declares = true;
+        writer_.expressions().read(value, {}, fact.uses);
+        return writer_.declare(writer_.id(name), {false, tokens_.is(left.end - 1, "]")}, true);
+      }
       if (declares && refers(left, value))
         return writer_.expressions().add_reference(tokens_.list[left.end - 1].text, value);
       chained(at, value);
@@ -240,6 +246,18 @@ class FactReader {
       return;
     }
     if (declares) declare(left);
+  }
+
+  /// The position of the name in Type (&name)[2] and Type (*name).
+  [[nodiscard]] Position bracketed_name(Range left) const {
+    Position end = left.end;
+    while (end > left.begin && tokens_.is(end - 1, "]") && tokens_.partner[end - 1] != k_nowhere &&
+           tokens_.partner[end - 1] > left.begin)
+      end = tokens_.partner[end - 1];
+    if (end < left.begin + 5 || !tokens_.is(end - 1, ")") || !tokens_.is_name(end - 2) || !tokens_.is(end - 4, "("))
+      return k_nowhere;
+    const bool typed = tokens_.is_name(end - 5) || tokens_.is(end - 5, ">") || tokens_.is(end - 5, ">>");
+    return typed && (tokens_.is(end - 3, "&") || tokens_.is(end - 3, "*")) ? end - 2 : k_nowhere;
   }
 
   /// The names in auto [a, b] and std::tie(a, b).

@@ -135,7 +135,7 @@ class LoopFlow : private LoopGraph {
       ++ways.count;
       ways.shifts = ways.shifts || (use.kind == DependenceKind::Arbitrary && use.added && use.product_id == 0);
       ways.scales = ways.scales || (use.kind == DependenceKind::Scaled && use.added);
-      return use.curved;
+      return use.curved && use.kind == DependenceKind::Arbitrary;
     });
     return curved || multiplies_itself(component) || std::any_of(by_fact.begin(), by_fact.end(), [&](const auto& fact) {
              return fact.second.count > 1 ? fact.second.shifts : fact.second.scales && !decided_[component];
@@ -184,16 +184,13 @@ class LoopFlow : private LoopGraph {
   /// Whether a branch asks nothing of the iteration but what differs between threads: some thread is let in.
   [[nodiscard]] bool chooses_threads(std::uint32_t branch) const {
     constexpr std::uint32_t k_thread = 1U << 31;
-    bool found = false;
-    for (const auto& [name, memory] : flow_.conditions_[branch]) {
-      const bool differs = (flow_.divergence_mask_[name] & k_thread) != 0;
-      if (set_.count(name) != 0 && !differs) return false;
-      found = found || (differs && set_.count(name) != 0);
-    }
-    for (auto i = first_; i < end_ && flow_.facts_[i].node == loop_; ++i)
-      for (const auto& asked : flow_.conditions_[branch])
-        if (asked.name == flow_.facts_[i].target) return false;
-    return found;
+    const auto& names = flow_.conditions_[branch];
+    return !names.empty() && std::none_of(names.begin(), names.end(), [&](const auto& asked) {
+      const bool differs = (flow_.divergence_mask_[asked.name] & k_thread) != 0;
+      const auto variable = [&](const Fact& fact) { return fact.node == loop_ && fact.target == asked.name; };
+      return (set_.count(asked.name) != 0 && !differs) ||
+             std::any_of(flow_.facts_.begin() + first_, flow_.facts_.begin() + end_, variable);
+    });
   }
 
   /// A value that a value of the loop decides belongs to it: y = h > 1 ? 1 : 0.
