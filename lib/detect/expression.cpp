@@ -51,22 +51,27 @@ void ExpressionReader::find_bundles(const Function& function) {
     if (whole.count(name) != 0) bundles_.erase(name);
 }
 
-void ExpressionReader::add_reference(std::string_view name, Range range) {
+void ExpressionReader::add_reference(std::string_view name, Range range, NameId element) {
   constexpr Position k_longest = 32;  // tokens; aliases are read wherever the name is used
-  if (range.end - range.begin <= k_longest) references_.insert_or_assign(name, range);
+  if (range.end - range.begin <= k_longest) references_.insert_or_assign(name, Reference{range, element});
 }
 
-std::optional<Range> ExpressionReader::referenced_place(Position at) const {
+std::optional<ExpressionReader::Reference> ExpressionReader::referenced_place(Position at) const {
   const auto found =
       references_.empty() || inside_reference_ ? references_.end() : references_.find(tokens_.list[at].text);
   if (found == references_.end()) return std::nullopt;
   return found->second;
 }
 
-Position ExpressionReader::read_reference(Range referenced_place, Position at, Position end, const Use& role,
+Position ExpressionReader::read_reference(Reference reference, Position at, Position end, const Use& role,
                                           std::vector<Use>& uses) {
   inside_reference_ = true;
-  read_memory(referenced_place, role, uses);
+  read_memory(reference.place, role, uses);
+  if (reference.element != 0 && !uses.empty())
+    uses.insert(uses.end() - 1, {.name = reference.element,
+                                 .kind = DependenceKind::Arbitrary,
+                                 .address = true,
+                                 .chooses = uses.back().place_id});
   inside_reference_ = false;
   for (++at; at < end;) {
     if (tokens_.is(at, ".") && tokens_.is_name(at + 1))
@@ -341,10 +346,23 @@ Position ExpressionReader::read_place(Range dotted, Position last, Position end,
   if (tokens_.syntax == Syntax::CFamily && at > dotted.end) use.memory = true;
   if (use.memory) {
     use.location_hash = hash({dotted.begin, at});
+    find_offset({dotted.begin, at}, use);
     use.place_id = group_from(uses, first_address);
   }
   uses.push_back(use);
   return at;
+}
+
+/// Tells p[i + n] from p[i], if the last index is a sum or a difference.
+void ExpressionReader::find_offset(Range place, Use& use) const {
+  if (!tokens_.is(place.end - 1, "]") || tokens_.partner[place.end - 1] == k_nowhere) return;
+  Position last = k_nowhere;
+  const Position open = tokens_.partner[place.end - 1];
+  for (Position at = open + 1; at + 1 < place.end; at = tokens_.after_group(at, place.end - 1))
+    if ((tokens_.is(at, "+") || tokens_.is(at, "-")) && binary(at, open + 1)) last = at;
+  if (last == k_nowhere) return;
+  use.base_hash = hash({place.begin, last});
+  use.offset = tokens_.is(last, "+") ? 1 : -1;
 }
 
 /// return moments: all members of an object.

@@ -44,9 +44,14 @@ class ExpressionReader {
   /// The next value that is read is an element, counted from 0, of what the call returns that is all of `value`.
   void select_element(Range value, std::size_t index);
   /// Makes `name` another name of the place that `range` leads to: float& s = state[j].
-  void add_reference(std::string_view name, Range range);
+  /// Where `element` is not 0, it chooses an element there.
+  void add_reference(std::string_view name, Range range, NameId element = 0);
+  struct Reference {
+    Range place;
+    NameId element = 0;
+  };
   /// The place that such a name refers to.
-  [[nodiscard]] std::optional<Range> referenced_place(Position at) const;
+  [[nodiscard]] std::optional<Reference> referenced_place(Position at) const;
   /// The lambda of this function that a call means.
   [[nodiscard]] const Lambda* lambda(const Call& call) const;
   /// Whether the call is a recursive one.
@@ -64,12 +69,13 @@ class ExpressionReader {
   Position read_name(Position at, Position end, bool dereferenced, const Use& role, std::vector<Use>& uses);
   Position read_place(Range dotted, Position last, Position end, bool dereferenced, const Use& role,
                       std::vector<Use>& uses);
+  void find_offset(Range place, Use& use) const;
   Position read_bundle(Position at, const Use& role, std::vector<Use>& uses);
   void read_call(const Call& call, Use role, std::vector<Use>& uses);
   /// Reads the arguments of an operation, or of a function that the text does not define.
   void read_arguments(const Call& call, const Use& role, std::vector<Use>& uses);
   void read_summary(const Summary& summary, const std::vector<Range>& given, const Use& role, std::vector<Use>& uses);
-  Position read_reference(Range referenced_place, Position at, Position end, const Use& role, std::vector<Use>& uses);
+  Position read_reference(Reference reference, Position at, Position end, const Use& role, std::vector<Use>& uses);
   [[nodiscard]] Position after_cast(Position at, Position end) const;
   [[nodiscard]] Position after_arguments(Position at, Position end) const;
   /// The position after [i][j].x at `at`.
@@ -86,7 +92,7 @@ class ExpressionReader {
   std::unordered_set<std::string_view> bundles_;
   /// Members of the object, in a member function.
   std::unordered_set<std::string_view> members_;
-  std::unordered_map<std::string_view, Range> references_;
+  std::unordered_map<std::string_view, Reference> references_;
   bool inside_reference_ = false;  // a reference leads to a place, not to another reference: the work stays linear
   int depth_ = 0;                  // of brackets
   std::uint32_t element_ = 0;      // of the next call of a known function, from 1 on; 0: all of them

@@ -89,7 +89,11 @@ ExpressionReader::Object FactWriter::target_of(Range left, std::vector<Use>& add
     if (tokens_.is(at, "[") || tokens_.is(at, "(")) break;
     if (tokens_.is_name(at) && !member) name = at;
   }
-  if (const auto place = expressions_.referenced_place(name)) return pointed(*place, address);
+  if (const auto reference = expressions_.referenced_place(name)) {
+    if (reference->element != 0)
+      address.push_back({.name = reference->element, .kind = DependenceKind::Arbitrary, .address = true});
+    return pointed(reference->place, address);
+  }
   target = expressions_.object({name, left.end}, address);
   if (!target.found) target.name = names_.id("_");
   target.memory = false;

@@ -75,6 +75,7 @@ class FactReader {
   void for_header(Range header) {
     if (tokens_.syntax == Syntax::CFamily) {
       const auto parts = split_tokens(tokens_, header, ";");
+      if (parts.size() == 1) return range_header(header);
       for (std::size_t i = 0; i < parts.size(); ++i)
         if (i == 1 && parts.size() > 2)
           this->header(parts[i]);
@@ -90,6 +91,21 @@ class FactReader {
       auto& fact = writer_.add(writer_.id(at));
       writer_.expressions().read(shares.next(), {.kind = DependenceKind::Arbitrary}, fact.uses);
     }
+  }
+
+  /// for (float& value : values)
+  void range_header(Range header) {
+    Position colon = header.begin;
+    while (colon < header.end && !tokens_.is(colon, ":")) colon = tokens_.after_group(colon, header.end);
+    if (colon >= header.end || colon == header.begin || !tokens_.is_name(colon - 1)) return statement(header);
+    const Range values{colon + 1, header.end};
+    const auto name = writer_.id(colon - 1);
+    auto& fact = writer_.add(name);
+    fact.declares = true;
+    writer_.read_argument(values, {.kind = DependenceKind::Arbitrary}, fact.uses);
+    if (tokens_.is(colon - 2, "&") && tokens_.is_name(values.begin))
+      writer_.expressions().add_reference(tokens_.list[colon - 1].text, values, name);
+    writer_.declare(name, {}, true);
   }
 
   /// Effects of the condition of a branch or a while loop.

@@ -91,6 +91,9 @@ struct Use {
   std::uint32_t factor_id = 0;
   /// The use is a divisor of its product.
   bool divides = false;
+  /// For a place like p[i + n] or p[i - n]: the hash of p[i], and which of them it is: 1 or -1.
+  std::uint64_t base_hash = 0;
+  int offset = 0;
   /// A number for the place that a use of memory reads. The former value of a target has the place of the target.
   std::uint32_t place_id = 0;
   /// With `address`: the place that the use chooses.

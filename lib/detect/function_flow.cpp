@@ -330,6 +330,7 @@ void FunctionFlow::find_indices() {
       queue.pop_back();
       if (marked[name]) continue;
       marked[name] = true;
+      if (owners_[name] != name) queue.push_back(owners_[name]);
       for (const auto fact : made[name])
         for (const auto& use : facts_[fact].uses)
           if (!use.address && !use.memory) queue.push_back(use.name);

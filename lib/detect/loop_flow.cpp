@@ -77,10 +77,14 @@ class LoopFlow : private LoopGraph {
 
   [[nodiscard]] NameId name_of(std::uint32_t value) const {
     if (!is_memory(value)) return ids_[value];
-    // The name that the source writes to, not the root of its aliases.
+    // The name by which the source reads it, or writes it, not the root of its aliases.
     for (auto i = first_; i < end_; ++i) {
       const auto& fact = flow_.facts_[i];
-      if (inside(fact) && fact.memory && head(made(fact)) == value) return fact.target;
+      if (!inside(fact) || component_[made(fact)] != component_[value]) continue;
+      for (const auto& use : fact.uses)
+        if (use.memory && !use.address && component_[used(use)] == component_[value] && head(used(use)) == value)
+          return use.name;
+      if (fact.memory && head(made(fact)) == value) return fact.target;
     }
     return ids_[value] - static_cast<NameId>(flow_.count_);
   }
@@ -107,12 +111,12 @@ class LoopFlow : private LoopGraph {
   /// Sums of the state and of something else, of which the greatest goes on: dynamic programming.
   [[nodiscard]] bool chooses_among_sums(std::uint32_t component) const {
     const bool chooses =
-        decided_[component] || any_inside(component, [](const Edge& edge) { return edge.use->extremum; });
+        decided_[component] != Decided::No || any_inside(component, [](const Edge& edge) { return edge.use->extremum; });
     return chooses && any_inside(component, [&](const Edge& edge) {
              if (!edge.use->added || edge.use->kind != DependenceKind::Additive) return false;
              const auto& uses = flow_.facts_[edge.fact].uses;
              return std::any_of(uses.begin(), uses.end(), [&](const Use& use) {
-               return use.added && !use.address && !use.is_select_condition && component_[used(use)] != component &&
+               return use.id != edge.use->id && use.added && !use.address && !use.is_select_condition &&
                       use.kind <= DependenceKind::Scaled;
              });
            });
@@ -138,7 +142,7 @@ class LoopFlow : private LoopGraph {
       return use.curved && use.kind == DependenceKind::Arbitrary;
     });
     return curved || multiplies_itself(component) || std::any_of(by_fact.begin(), by_fact.end(), [&](const auto& fact) {
-             return fact.second.count > 1 ? fact.second.shifts : fact.second.scales && !decided_[component];
+             return fact.second.count > 1 ? fact.second.shifts : fact.second.scales && decided_[component] == Decided::No;
            });
   }
 

@@ -28,6 +28,7 @@ class LoopGraph : protected Iteration {
     if (edges_.empty()) return;
     is_carried_.assign(ids_.size(), false);
     for (const auto value : carried_) is_carried_[value] = true;
+    find_order();
     find_cycles();
     find_places();
     const bool searches = close_searches();
@@ -60,12 +61,13 @@ class LoopGraph : protected Iteration {
 
   /// Finds cycles that keep a value or take another one, by a comparison with it: if (v > top) top = v.
   void find_decided() {
-    decided_.assign(components_, false);
+    decided_.assign(components_, Decided::No);
     for (const auto& decision : decisions_) {
       const auto component = component_[decision.from];
-      if (!decision.compares || is_memory(decision.from) || !cyclic(component)) continue;
+      if (!decision.compares || !cyclic(component)) continue;
+      const auto by = is_memory(decision.from) ? Decided::ByMemory : Decided::ByValue;
       for (auto i = start_[decision.to]; i < start_[decision.to + 1]; ++i)
-        decided_[component] = decided_[component] || component_[edges_[i].to] == component;
+        if (component_[edges_[i].to] == component) decided_[component] = std::max(decided_[component], by);
     }
   }
 
@@ -180,7 +182,9 @@ class LoopGraph : protected Iteration {
       return use.kind != DependenceKind::Additive || use.added || use.extremum || use.launched;
     });
   }
-  [[nodiscard]] bool updates(std::uint32_t component) const { return decided_[component] || computes(component); }
+  [[nodiscard]] bool updates(std::uint32_t component) const {
+    return decided_[component] == Decided::ByValue || computes(component);
+  }
 
   [[nodiscard]] bool launches(std::uint32_t component) const {
     return std::any_of(incoming_[component].begin(), incoming_[component].end(),
@@ -235,10 +239,13 @@ class LoopGraph : protected Iteration {
 
   [[nodiscard]] bool chosen_by_iteration(const Fact& fact) const {
     if (!fact.memory) return false;
-    if (induction_[pointer_of(fact)]) return true;
-    return std::any_of(fact.uses.begin(), fact.uses.end(), [&](const Use& use) {
-      return use.of_target && use.address && !use.memory && induction_[used(use)];
-    });
+    // On the host, what a kernel writes is the tensor itself.
+    const auto chooses = [&](Value value) {
+      return induction_[value] && component_[value] != component_[made(fact)];
+    };
+    return chooses(pointer_of(fact)) || std::any_of(fact.uses.begin(), fact.uses.end(), [&](const Use& use) {
+             return use.of_target && use.address && !use.memory && chooses(used(use));
+           });
   }
 
   /// The head of a piece of memory is carried unless every iteration has places of its own, and reads only those that
@@ -252,16 +259,35 @@ class LoopGraph : protected Iteration {
     }
     std::sort(written.begin(), written.end());
     // A read for another value takes nothing from one iteration to the next.
-    const bool own = std::all_of(places.reads.begin(), places.reads.end(), [&](const auto& read) {
-      return component_[read.first] != component_[value] ||
-             std::binary_search(written.begin(), written.end(), read.second);
+    const bool own = std::all_of(places.reads.begin(), places.reads.end(), [&](const Read& read) {
+      const auto is_written = [&](std::uint64_t place) {
+        return std::binary_search(written.begin(), written.end(), place);
+      };
+      return component_[read.by] != component_[value] || is_written(read.use->location_hash) ||
+             (comes_later(*read.use) && is_written(read.use->base_hash));
     });
     return !own;
   }
 
-  /// Whether an iteration reads some memory elsewhere than it writes it.
+  /// Whether an iteration reads some memory elsewhere than it writes it. Where the threads share the iterations, and do
+  /// not wait for each other, each has its own.
   [[nodiscard]] bool mixes_places(std::uint32_t value) const {
-    return is_memory(value) && carries_memory(value) && !reads_where_written(value);
+    return is_memory(value) && !shares_iterations_ && carries_memory(value) && !reads_where_written(value);
+  }
+
+  /// Whether p[i + n] is the place of a later iteration, that has written nothing so far.
+  [[nodiscard]] bool comes_later(const Use& use) const { return use.offset != 0 && use.offset == order_; }
+
+  void find_order() {
+    const auto& node = flow_.function_.nodes[loop_];
+    const auto& tokens = *flow_.function_.tokens;
+    for (Position at = node.tokens.begin; at < node.tokens.end; ++at) {
+      if (tokens.is(at, "++") || tokens.is(at, "+=")) order_ = 1;
+      if (tokens.is(at, "--") || tokens.is(at, "-=")) order_ = -1;
+    }
+    for (auto i = first_; i < end_ && flow_.facts_[i].node == loop_; ++i)
+      shares_iterations_ = shares_iterations_ || flow_.divergence_mask_[flow_.facts_[i].target] != 0;
+    for (auto i = begin_; i < last_; ++i) shares_iterations_ = shares_iterations_ && !flow_.barriers_[i];
   }
 
   /// Whether all reads of some memory are at the places of its writes.
@@ -270,7 +296,7 @@ class LoopGraph : protected Iteration {
     if (places.writers.empty()) return false;
     const auto place = flow_.facts_[places.writers.front()].location_hash;
     return std::all_of(places.reads.begin(), places.reads.end(),
-                       [&](const auto& read) { return read.second == place; }) &&
+                       [&](const Read& read) { return read.use->location_hash == place; }) &&
            std::all_of(places.writers.begin(), places.writers.end(),
                        [&](std::uint32_t i) { return flow_.facts_[i].location_hash == place; });
   }
@@ -282,21 +308,29 @@ class LoopGraph : protected Iteration {
       const auto& fact = flow_.facts_[i];
       if (!inside(fact)) continue;
       for (const auto& use : fact.uses)
-        if (use.memory) places_[head(used(use))].reads.emplace_back(made(fact), use.location_hash);
+        if (use.memory) places_[head(used(use))].reads.push_back({made(fact), &use});
       if (fact.memory) places_[head(made(fact))].writers.push_back(i);
     }
   }
 
-  std::vector<bool> decided_;  ///< by component
+  int order_ = 0;                   ///< 1 or -1: the loop counts up or down
+  bool shares_iterations_ = false;  ///< the threads share the iterations
+  /// Elements of memory that are exchanged in some iterations are sorted, not updated.
+  enum class Decided : std::uint8_t { No, ByMemory, ByValue };
+  std::vector<Decided> decided_;  ///< by component
   std::vector<bool> is_carried_;  ///< by value: a head that the iteration before sets
   std::vector<std::uint32_t> component_;
   std::uint32_t components_ = 0;
   std::vector<std::vector<std::uint32_t>> members_;
   std::vector<std::vector<std::uint32_t>> incoming_;
   std::vector<bool> data_;
+  struct Read {
+    Value by = 0;
+    const Use* use = nullptr;
+  };
   struct Places {
-    std::vector<std::pair<std::uint32_t, std::uint64_t>> reads;  // the reading value, and the place
-    std::vector<std::uint32_t> writers;                          // facts
+    std::vector<Read> reads;
+    std::vector<std::uint32_t> writers;  ///< facts
   };
   std::vector<Places> places_;
   std::vector<bool> induction_;
