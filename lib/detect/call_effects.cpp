@@ -37,6 +37,7 @@ void CallEffects::read(const Call& call, Range statement) {
   if (!qualified && known != summaries_.end())
     return apply(known->second, arguments_of(tokens_, call, known->second.method));
   const auto arguments = split_tokens(tokens_, call.arguments, ",");
+  if (stores_block(tokens_, call) && arguments.size() > 1) return store_block(call, arguments);
   if (call.name == "swap" && arguments.size() == 1 && call.first != call.name)
     return writer_.swap(object_of(tokens_, call), arguments[0]);
   if (tokens_.syntax == Syntax::CFamily && draws_numbers(call.name)) return draw(arguments);
@@ -51,6 +52,8 @@ void CallEffects::read(const Call& call, Range statement) {
     writer_.write(arguments[0], {arguments.begin() + 1, arguments.end()}, DependenceKind::Arbitrary, false);
   } else if (call.name == "memset") {
     writer_.write(arguments[0], {}, DependenceKind::Additive, false);
+  } else if (qualified && call.name == "_experimental_descriptor_store" && arguments.size() > 2) {
+    writer_.write(arguments[0], {arguments[1]}, DependenceKind::Additive, false);
   } else if (copies || (qualified && call.name == "store") || one_of(call.name, k_stores) || starts(call, "__st")) {
     writer_.write(arguments[0], {arguments[1]}, DependenceKind::Additive, copies);
   } else if (call.name.find("tomic") != call.name.npos) {
@@ -68,6 +71,21 @@ void CallEffects::read(const Call& call, Range statement) {
     else if (whole)
       (void)compute_first(call, arguments);
   }
+}
+
+/// description.store([row, column], value)
+void CallEffects::store_block(const Call& call, const std::vector<Range>& arguments) {
+  std::vector<Use> uses;
+  const auto object = writer_.target_of(object_of(tokens_, call), uses);
+  uses.clear();
+  writer_.expressions().read(arguments[0],
+                             {.kind = DependenceKind::Arbitrary, .address = true, .of_target = true}, uses);
+  (void)writer_.expressions().group_from(uses, 0);
+  writer_.expressions().read(arguments[1], {}, uses);
+  auto& fact = writer_.add(object.name);
+  fact.memory = true;
+  fact.location_hash = writer_.expressions().hash(arguments[0]);
+  fact.uses = std::move(uses);
 }
 
 /// fragment d = a b + c
@@ -138,15 +156,17 @@ bool CallEffects::compute_first(const Call& call, const std::vector<Range>& argu
   for (const std::string_view axis : {"row_", "col_"})
     if (call.name.substr(0, axis.size()) == axis) operation.name.remove_prefix(axis.size());
   const bool known = operation_of(operation.name) != Operation::None || multiplies_matrices(operation.name) ||
-                     is_exponent(operation.name) || passes_through(operation.name);
+                     is_exponent(operation.name) || passes_through(operation.name) || loads(operation.name);
   if (!known) return false;
   const auto name = writer_.id(first.begin);
+  const auto* variable = writer_.variable(name);
   const bool stores = writer_.is_writable(name) && call.name.find("store") != call.name.npos;
-  if (!stores && writer_.variable(name) == nullptr) return false;
+  if (!stores && (variable == nullptr || variable->constant)) return false;
+  if (place && call.name.substr(0, 4) == "load") return false;  // from there
   const bool adds = multiplies_matrices(call.name) && arguments.size() == 3 && call.name.substr(0, 3) != "mm_";
   auto& fact = stores || place ? writer_.write(first, {}, DependenceKind::Additive, false)
                                : writer_.assign(first, adds ? "+=" : "=", {first.end, first.end});
-  if (first.end == first.begin + 1 && !stores) fact.memory = writer_.variable(name)->array;
+  if (first.end == first.begin + 1 && !stores) fact.memory = variable->array;
   auto& expressions = writer_.expressions();
   const auto product = expressions.new_product();
   std::vector<std::size_t> sources;
@@ -208,7 +228,7 @@ bool CallEffects::is_written_address(Range argument, Range first) const {
   const bool element = std::any_of(tokens_.list.begin() + name, tokens_.list.begin() + argument.end,
                                    [](const Token& token) { return token.text == "["; });
   const auto* variable = writer_.variable(writer_.id(name));
-  return argument.begin == first.begin || side_ == Side::Host || (!element && variable != nullptr && !variable->shared);
+  return argument.begin == first.begin || side_ == Side::Host || (!element && variable != nullptr && !variable->shared && !variable->constant);
 }
 
 /// The shared memory that a function of the block works in.

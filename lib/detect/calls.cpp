@@ -27,6 +27,19 @@ bool is_device_operation(const Tokens& tokens, const Call& call) {
   return tokens.is_module(call.first) || (call.first == call.name && tokens.is_operation(call.name));
 }
 
+static bool is_of_description(const Tokens& tokens, const Call& call) {
+  return tokens.syntax == Syntax::Python && call.first != call.name && !tokens.is_module(call.first) &&
+         tokens.is(call.arguments.begin, "[");
+}
+
+bool loads_block(const Tokens& tokens, const Call& call) {
+  return call.name == "load" && is_of_description(tokens, call);
+}
+
+bool stores_block(const Tokens& tokens, const Call& call) {
+  return (call.name == "store" || call.name == "atomic_add") && is_of_description(tokens, call);
+}
+
 std::string_view name_at(const Tokens& tokens, Position at) {
   const auto text = tokens.list[at].text;
   if (text != "self" || !tokens.is(at + 1, ".") || !tokens.is_name(at + 2)) return text;

@@ -312,6 +312,10 @@ Position ExpressionReader::read_name(Position at, Position end, bool dereference
     read_memory({first, all}, role, uses);
     return std::max(all, open + 1);
   }
+  if (loads_block(tokens, call)) {
+    read_block(call, name(first), role, uses);
+    return std::max(after, open + 1);
+  }
   const auto known = summaries_.find(call.name);
   const bool method = known != summaries_.end() && known->second.method;
   // A method's object takes part like an argument.
@@ -322,6 +326,17 @@ Position ExpressionReader::read_name(Position at, Position end, bool dereference
   }
   read_call(call, role, uses);
   return std::max(after, open + 1);
+}
+
+/// description.load([row, column])
+void ExpressionReader::read_block(const Call& call, NameId object, const Use& role, std::vector<Use>& uses) {
+  const std::size_t first_address = uses.size();
+  read(call.arguments, {.kind = DependenceKind::Arbitrary, .address = true}, uses);
+  auto use = named(object, role);
+  use.memory = true;
+  use.location_hash = hash(call.arguments);
+  use.place_id = group_from(uses, first_address);
+  uses.push_back(use);
 }
 
 /// Reads the rest of a name that is no call: [i][j].x. `last` is the last part of the dotted name.
@@ -441,7 +456,8 @@ void ExpressionReader::read_call(const Call& call, Use role, std::vector<Use>& u
   if (!qualified && known != summaries_.end())
     return read_summary(known->second, arguments_of(tokens_, call, known->second.method), role, uses);
   const bool atomic = call.name.substr(0, 6) == "atomic" && (qualified || tokens_.syntax == Syntax::CFamily);
-  if (!loads(call.name) && !atomic && !(qualified && call.name == "load")) return read_arguments(call, role, uses);
+  const bool reads = qualified && (call.name == "load" || call.name == "_experimental_descriptor_load");
+  if (!loads(call.name) && !atomic && !reads) return read_arguments(call, role, uses);
   const auto arguments = split_tokens(tokens_, call.arguments, ",");
   for (std::size_t i = 0; i < arguments.size(); ++i) {
     if (i == 0) read_memory(arguments[i], role, uses);
@@ -464,7 +480,7 @@ Use ExpressionReader::operand_role(const Call& call, std::size_t index, bool nam
     if (inner.product_id == 0) inner.product_id = terms_;
   } else if (is_exponent(call.name)) {
     inner.kind = std::max(role.kind, DependenceKind::Exponent);
-  } else if (operation == Operation::None && !passes_through(call.name) && tokens_.casts.count(call.name) == 0) {
+  } else if (operation == Operation::None && !passes_through(call.name) && !loads(call.name) && tokens_.casts.count(call.name) == 0) {
     inner.kind = DependenceKind::Arbitrary;
   }
   inner.is_select_condition = role.is_select_condition || (call.name == "where" && index == 0);
@@ -521,20 +537,41 @@ void ExpressionReader::read_summary(const Summary& summary, const std::vector<Ra
     // Each argument is read once, even if several paths begin at it: the work stays linear in nested calls.
     const Effect* strongest = nullptr;
     for (const auto& effect : summary.effects) {
-      const bool asked = element == 0 || effect.element == 0 || effect.element == element;
-      if (!effect.returns || effect.from != i || !asked) continue;
+      if (!effect.returns || effect.from != i || !is_asked(effect, element)) continue;
       if (strongest == nullptr || std::pair(effect.from_memory, effect.role.kind) >
                                       std::pair(strongest->from_memory, strongest->role.kind))
         strongest = &effect;
     }
     if (strongest == nullptr) continue;
+    const std::size_t begin = uses.size();
     const Use inner = argument_role(role, *strongest, product);
     if (strongest->from_memory)
       read_memory(arguments[i], inner, uses);
     else
       read(arguments[i], inner, uses);
+    constexpr std::size_t k_longest = 4;  // uses that other products repeat
+    const std::size_t end = uses.size();
+    for (const auto& effect : summary.effects) {
+      const bool other = effect.returns && effect.from == i && is_asked(effect, element) && effect.role.product_id != 0 &&
+                         effect.role.product_id != strongest->role.product_id && role.product_id == 0;
+      if (!other || end - begin > k_longest) continue;
+      const Use also = argument_role(role, effect, product);
+      for (std::size_t at = begin; at < end; ++at) {
+        auto use = uses[at];
+        if (use.address || use.product_id != inner.product_id) continue;
+        use.kind = std::max(role.kind, also.kind);
+        use.product_id = also.product_id;
+        use.factor_id = also.factor_id;
+        uses.push_back(use);
+      }
+    }
   }
   for (std::size_t i = first; summary.launches && i < uses.size(); ++i) uses[i].launched = true;
+}
+
+/// Whether an effect is one on this element of what is returned; 0: any.
+bool ExpressionReader::is_asked(const Effect& effect, std::uint32_t element) {
+  return element == 0 || effect.element == 0 || effect.element == element;
 }
 
 std::uint32_t ExpressionReader::new_products(const Summary& summary) {

@@ -43,6 +43,8 @@ class ExpressionReader {
   std::uint32_t new_products(const Summary& summary);
   /// The next value that is read is an element, counted from 0, of what the call returns that is all of `value`.
   void select_element(Range value, std::size_t index);
+  /// A number for the place that a range of the text leads to; equal texts have equal numbers.
+  [[nodiscard]] std::uint64_t hash(Range range) const;
   /// Makes `name` another name of the place that `range` leads to: float& s = state[j].
   /// Where `element` is not 0, it chooses an element there.
   void add_reference(std::string_view name, Range range, NameId element = 0);
@@ -69,6 +71,8 @@ class ExpressionReader {
   Position read_name(Position at, Position end, bool dereferenced, const Use& role, std::vector<Use>& uses);
   Position read_place(Range dotted, Position last, Position end, bool dereferenced, const Use& role,
                       std::vector<Use>& uses);
+  void read_block(const Call& call, NameId object, const Use& role, std::vector<Use>& uses);
+  [[nodiscard]] static bool is_asked(const Effect& effect, std::uint32_t element);
   void find_offset(Range place, Use& use) const;
   Position read_bundle(Position at, const Use& role, std::vector<Use>& uses);
   void read_call(const Call& call, Use role, std::vector<Use>& uses);
@@ -81,7 +85,6 @@ class ExpressionReader {
   /// The position after [i][j].x at `at`.
   [[nodiscard]] Position after_indices(Position at, Position end) const;
   [[nodiscard]] bool binary(Position at, Position begin) const;
-  [[nodiscard]] std::uint64_t hash(Range range) const;
 
   const Tokens& tokens_;
   const Summaries& summaries_;

@@ -45,6 +45,7 @@ class FactWriter {
   struct Variable {
     bool shared = false;  ///< by the threads of a block, or by all calls
     bool array = false;
+    bool constant = false;  ///< or leads to what is
   };
   void declare(NameId name, Variable variable, bool has_value) {
     variables_.insert_or_assign(name, variable);

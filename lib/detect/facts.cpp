@@ -251,14 +251,15 @@ class FactReader {
         auto& fact = writer_.add(writer_.id(name));
         fact.declares = true;
         writer_.expressions().read(value, {}, fact.uses);
-        return writer_.declare(writer_.id(name), {false, tokens_.is(left.end - 1, "]")}, true);
+        return writer_.declare(writer_.id(name), variable(left, tokens_.is(left.end - 1, "]")), true);
       }
       if (declares && refers(left, value))
         return writer_.expressions().add_reference(tokens_.list[left.end - 1].text, value);
       chained(at, value);
       auto& fact = writer_.assign(left, tokens_.list[at].text, value);
       fact.declares = declares && !has_static(left);
-      if (declares) writer_.declare(fact.target, {has_static(left), tokens_.is(left.end - 1, "]")}, true);
+      fact.copies = fact.declares && !fact.memory && !is_pointer(left);
+      if (declares) writer_.declare(fact.target, variable(left, tokens_.is(left.end - 1, "]")), true);
       return;
     }
     if (declares) declare(left);
@@ -321,6 +322,19 @@ class FactReader {
     }
   }
 
+  /// Whether a declaration makes a pointer, or perhaps one.
+  [[nodiscard]] bool is_pointer(Range left) const {
+    for (Position at = left.begin; at < left.end; ++at)
+      for (const auto* word : {"*", "&", "&&", "auto"})
+        if (tokens_.is(at, word)) return true;
+    return left.end < left.begin + 2;
+  }
+
+  [[nodiscard]] FactWriter::Variable variable(Range left, bool array) const {
+    const bool constant = tokens_.is(left.begin, "const") || tokens_.is(left.begin + 1, "const");
+    return {has_static(left), array, constant};
+  }
+
   [[nodiscard]] bool has_static(Range range) const {
     return tokens_.is(range.begin, "static") || tokens_.is(range.begin, "__shared__") ||
            tokens_.is(range.begin, "extern");
@@ -366,7 +380,7 @@ class FactReader {
     } else if (!shared) {
       writer_.add(id).declares = true;
     }
-    writer_.declare(id, {shared, array}, shared || made || side_ == Side::Host);
+    writer_.declare(id, variable(left, array), shared || made || side_ == Side::Host);
   }
 
   /// The effects of the calls in a statement.

@@ -119,8 +119,9 @@ struct Fact {
   /// The fact writes the memory that the target points to, at `location_hash`.
   bool memory = false;
   std::uint64_t location_hash = 0;
-  /// The fact declares the target.
+  /// The fact declares the target, and, with `copies`, as an object of its own and no pointer.
   bool declares = false;
+  bool copies = false;
   /// The fact exchanges two pointers or values.
   bool swaps = false;
   /// The fact adds to the target, which keeps its earlier values.

@@ -170,7 +170,7 @@ void FunctionFlow::find_aliases() {
   }
   find_rotations(pointer);
   for (auto fact = facts_.rbegin(); fact != facts_.rend(); ++fact) {  // a pointer is made of a pointer
-    if (side_ == Side::Host || fact->memory || !pointer[fact->target] || fact->uses.empty()) continue;
+    if (side_ == Side::Host || fact->memory || fact->copies || !pointer[fact->target] || fact->uses.empty()) continue;
     const auto& use = fact->uses.front();
     const bool moves =
         std::any_of(fact->uses.begin(), fact->uses.end(), [&](const Use& each) { return each.name == fact->target; });
@@ -194,7 +194,8 @@ void FunctionFlow::find_aliases() {
   for (const bool rotating : {false, true}) {
     for (std::size_t i = 0; i < facts_.size(); ++i) {
       const auto& fact = facts_[i];
-      if (fact.memory || fact.target == k_return || !pointer[fact.target] || rotates_[i] != rotating) continue;
+      if (fact.memory || fact.copies || fact.target == k_return || !pointer[fact.target] || rotates_[i] != rotating)
+        continue;
       // A variable of an inner block that is called like a parameter is another one.
       const bool hides = fact.declares && side_ == Side::Device && given_.count(fact.target) != 0;
       if (!hides && is_disjoint_region(fact, of_caller)) regions.push_back(i);

@@ -265,7 +265,9 @@ void Iteration::define(std::uint32_t index) {
   }
   if (flow_.aliased_[fact.target] || declared == node) return;
   (void)head_of(declared);
-  set(key(Slot::Current, declared), add_value(declared, false));
+  const auto value = add_value(declared, false);
+  if (fact.copies) connect(target, value);
+  set(key(Slot::Current, declared), value);
 }
 
 void Iteration::add_uses(std::uint32_t index, Value target) {

@@ -332,9 +332,20 @@ class LoopFlow : private LoopGraph {
   /// Whether an iteration reads elements of the state that it chooses, as elimination does: a layer reads all of them.
   [[nodiscard]] bool reads_iterations(std::uint32_t component) const {
     const auto counted = reachable(variables(), true);
-    return any_inside(component, [&](const Edge& edge) {
+    // where(rows == t, row, state)
+    const bool replaces = std::any_of(decisions_.begin(), decisions_.end(), [&](const Decision& decision) {
+      return counted[decision.from] && component_[decision.to] == component && keeps_head(decision.to);
+    });
+    return replaces || any_inside(component, [&](const Edge& edge) {
       return edge.use->memory && !edge.use->address &&
              places_by(counted, flow_.facts_[edge.fact]).count(edge.use->place_id) != 0;
+    });
+  }
+
+  /// Whether a statement takes the state of the iteration before as it is, in some elements.
+  [[nodiscard]] bool keeps_head(Value value) const {
+    return any_inside(component_[value], [&](const Edge& edge) {
+      return edge.to == value && is_head(edge.from) && edge.use->kind == DependenceKind::Additive && !edge.use->added;
     });
   }
 

@@ -107,7 +107,7 @@ class Inspector {
     const auto own = flow.summarize();
     summary.method = summary.method || own.method;
     summary.effects.insert(summary.effects.end(), own.effects.begin(), own.effects.end());
-    constexpr std::size_t k_max_effects = 64;
+    constexpr std::size_t k_max_effects = 128;
     if (summary.effects.size() > k_max_effects) summary.effects.resize(k_max_effects);
   }
 

@@ -27,26 +27,72 @@ class Summarizer : private Iteration {
 
  private:
   static constexpr std::size_t k_max_parameters = 24;
-  static constexpr std::size_t k_max_effects = 48;
+  static constexpr std::size_t k_max_effects = 128;
   static constexpr std::size_t k_max_edges = 2000;  // times as many members
 
   /// How a value depends on another one: not at all, as a copy that no statement makes, or with a role.
   struct Reach {
     enum Level : std::uint8_t { None, Copied, Made } level = None;
     Use role;
+    /// The same in other products, as m in acc * exp(m - top) + exp(s - top) * v.
+    struct Factor {
+      std::uint32_t product_id = 0;
+      std::uint32_t factor_id = 0;
+      DependenceKind kind = DependenceKind::Additive;
+      bool divides = false;
+    };
+    std::array<Factor, 3> others{};
+
     /// Adds another way; returns whether that says more.
     bool add(const Reach& other) {
       if (other.level == None) return false;
-      const auto strength = [](const Reach& reach) { return std::pair(reach.level, reach.role.kind); };
-      const bool stronger = strength(other) > strength(*this);
-      const auto marks = [](const Use& use) { return (use.added ? 1 : 0) + (use.extremum ? 2 : 0) + (use.curved ? 4 : 0); };
+      const auto marks = [](const Use& use) {
+        return (use.added ? 1 : 0) + (use.extremum ? 2 : 0) + (use.curved ? 4 : 0);
+      };
       const auto before = marks(role);
       const auto both = before | marks(other.role);
-      if (stronger) *this = other;
+      const bool stronger = std::pair(other.level, other.role.kind) > std::pair(level, role.kind);
+      const Factor former = factor();
+      bool more = stronger || both != before;
+      if (stronger) {
+        level = other.level;
+        role = other.role;
+        (void)remember(former);
+      } else {
+        more = remember(other.factor()) || more;
+      }
+      for (const auto& each : other.others) more = remember(each) || more;
       role.added = (both & 1) != 0;
       role.extremum = (both & 2) != 0;
       role.curved = (both & 4) != 0;
-      return stronger || both != before;
+      return more;
+    }
+    /// Follows a use of the value.
+    void pass(const Use& use) {
+      level = Made;
+      role.kind = std::max(role.kind, use.kind);
+      role.added = role.added || use.added;
+      role.extremum = role.extremum || use.extremum;
+      role.curved = role.curved || use.curved;
+      for (auto& each : others) each.kind = std::max(each.kind, use.kind);
+      if (use.product_id == 0) return;
+      role.product_id = use.product_id;
+      role.factor_id = use.factor_id;
+      role.divides = use.divides;
+      others = {};
+    }
+
+   private:
+    [[nodiscard]] Factor factor() const { return {role.product_id, role.factor_id, role.kind, role.divides}; }
+    bool remember(const Factor& factor) {
+      if (factor.product_id == 0 || factor.product_id == role.product_id) return false;
+      for (auto& each : others) {
+        if (each.product_id == factor.product_id) return false;
+        if (each.product_id != 0) continue;
+        each = factor;
+        return true;
+      }
+      return false;
     }
   };
   using Reached = std::vector<Reach>;  ///< by value
@@ -89,15 +135,8 @@ class Summarizer : private Iteration {
                             std::unordered_map<std::uint32_t, std::uint32_t>& factors) const {
     if (edge.fact == k_no_fact) return reach;
     const auto& use = *edge.use;
-    reach.level = Reach::Made;
-    reach.role.kind = std::max(reach.role.kind, use.kind);
-    reach.role.added = reach.role.added || use.added;
-    reach.role.extremum = reach.role.extremum || use.extremum;
-    reach.role.curved = reach.role.curved || use.curved;
+    reach.pass(use);
     if (use.product_id == 0) return reach;
-    reach.role.product_id = use.product_id;
-    reach.role.factor_id = use.factor_id;
-    reach.role.divides = use.divides;
     const auto [known, added] = factors.try_emplace(use.product_id, use.factor_id);
     // A square, unless two members that were copied together are the factors.
     if (!added && known->second != use.factor_id && !flow_.has_members_[owner_of(edge.from)]) {
@@ -122,6 +161,14 @@ class Summarizer : private Iteration {
     effect.role = reach.role;
     if (effect.of_member) effect.role.extremum = effect.role.added = false;  // perhaps of different members
     effects_.push_back(effect);
+    for (const auto& other : reach.others) {
+      if (other.product_id == 0 || effects_.size() >= k_max_effects) return;
+      effect.role.product_id = other.product_id;
+      effect.role.factor_id = other.factor_id;
+      effect.role.kind = other.kind;
+      effect.role.divides = other.divides;
+      effects_.push_back(effect);
+    }
   }
 
   void add_effects(std::size_t from, bool memory, std::size_t parameters) {

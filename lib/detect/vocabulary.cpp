@@ -68,7 +68,7 @@ bool passes_through(std::string_view name) {
                                                      "fabs",
                                                      "fabsf",
                                                      "__habs"};
-  for (const auto* part : {"__shfl", "load", "store", "copy", "fill"})
+  for (const auto* part : {"__shfl", "store", "copy", "fill"})
     if (name.substr(0, std::string_view(part).size()) == part) return true;
   return one_of(name, k_names) || is_maximum(name) || converts(name);
 }
@@ -77,7 +77,7 @@ bool is_exponent(std::string_view name) {
   constexpr std::array<std::string_view, 17> k_names{"exp10f", "hexp",   "h2exp",  "exp",     "exp2",  "expf",
                                                      "exp2f",  "__expf", "log",    "log2",    "log1p", "expm1",
                                                      "log1pf", "logf",   "__logf", "__log2f", "log2f"};
-  return one_of(name, k_names) || name.find("softmax") != name.npos;
+  return one_of(name, k_names) || name.find("softmax") != name.npos || name.find("elford") != name.npos;
 }
 
 bool is_curved(std::string_view name) {
@@ -136,7 +136,7 @@ bool is_type(std::string_view name) {
 
 bool loads(std::string_view name) {
   constexpr std::array<std::string_view, 6> k_names{"__ldg", "__ldcg", "__ldcs", "__ldca", "__ldcv", "__ldlu"};
-  return one_of(name, k_names);
+  return one_of(name, k_names) || name.substr(0, 4) == "load";
 }
 
 }  // namespace detect

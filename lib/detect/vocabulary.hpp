@@ -25,6 +25,7 @@ template <std::size_t N>
 [[nodiscard]] bool is_maximum(std::string_view name);
 /// Calls that return one of their arguments, or the greatest or smallest of them.
 [[nodiscard]] bool passes_through(std::string_view name);
+/// exp, log, and what rescales sums by them or by a counter: an online softmax, Welford's moments.
 [[nodiscard]] bool is_exponent(std::string_view name);
 /// Functions that are known not to be linear, exponents among them.
 [[nodiscard]] bool is_curved(std::string_view name);
