@@ -20,7 +20,8 @@ bool ends_line(char c) { return c == '\n' || c == '\r'; }
 /// balanced.
 class CLexer {
  public:
-  CLexer(std::string_view text, int first_line) : cursor_(text, first_line) {
+  CLexer(std::string_view text, int first_line, bool all_options = false)
+      : cursor_(text, first_line), all_options_(all_options) {
     tokens_.list.reserve(text.size() / k_bytes_per_token);
   }
 
@@ -150,7 +151,7 @@ class CLexer {
       cursor.advance_while([](char c) { return c == ' ' || c == '\t' || c == ')' || c == '\r'; });
       if (!cursor.done()) return true;
     }
-    const bool ours = !name.empty() && name.front() != '_';
+    const bool ours = !name.empty() && name.front() != '_' && !all_options_;
     return (macros_.count(name) != 0) == wanted || (!ours && directive == "if") || (!ours && directive == "ifdef");
   }
 
@@ -180,6 +181,7 @@ class CLexer {
 
   enum class Condition : std::uint8_t { Reading, Waiting, Done };
   Cursor cursor_;
+  bool all_options_;
   Tokens tokens_{.syntax = Syntax::CFamily};
   std::vector<Condition> conditions_;
   Macros macros_;
@@ -189,7 +191,9 @@ class CLexer {
 
 }  // namespace
 
-Tokens lex_c(std::string_view text, int first_line) { return CLexer(text, first_line).run(); }
+Tokens lex_c(std::string_view text, int first_line, bool all_options) {
+  return CLexer(text, first_line, all_options).run();
+}
 
 }  // namespace detect
 }  // namespace v0

@@ -1,7 +1,9 @@
 #include <algorithm>
 #include <array>
+#include <unordered_map>
 
 #include "detect/program.hpp"
+#include "detect/vocabulary.hpp"
 
 namespace kernelgen {
 inline namespace v0 {
@@ -54,7 +56,9 @@ class CParser {
     }
     if (initializes || (group == k_nowhere && declares(declaration, "enum"))) return after;
     if (group == k_nowhere) {  // namespace, class, extern "C": look inside
-      if (declares(declaration, "struct") || declares(declaration, "class")) open_class({open + 1, after});
+      for (Position at = declaration.begin; at < open; ++at)
+        if (tokens_.is(at, "struct") || tokens_.is(at, "class"))
+          return open_class(class_name({at + 1, open}), {open + 1, after}), open + 1;
       return open + 1;
     }
     define({declaration.begin, name}, name, group, {open + 1, after > open + 1 ? after - 1 : tokens_.size()});
@@ -74,8 +78,16 @@ class CParser {
     std::vector<std::string_view> members;
   };
 
+  /// The name in __align__(8) Name : Base<int>.
+  [[nodiscard]] Position class_name(Range range) const {
+    Position name = k_nowhere;
+    for (Position at = range.begin; at < range.end && !tokens_.is(at, ":"); at = tokens_.after_group(at, range.end))
+      if (tokens_.is_name(at) && !tokens_.is(at + 1, "(") && name == k_nowhere) name = at;
+    return name;
+  }
+
   /// Reads the variables of the class: float h, w[4]; Pair pair{};
-  void open_class(Range body) {
+  void open_class(Position name, Range body) {
     constexpr std::size_t k_max_members = 32;
     Class found{body.end, {}};
     bool function = false;
@@ -92,8 +104,23 @@ class CParser {
       const Position after = tokens_.is(at, "<") ? tokens_.after_template(at, body.end) : at;
       at = after > at ? after : tokens_.after_group(at, body.end);
     }
+    if (name != k_nowhere) known_.try_emplace(tokens_.list[name].text, found.members);
     std::sort(found.members.begin(), found.members.end());
     classes_.push_back(std::move(found));
+  }
+
+  /// The variables of the class that a function with these specifiers returns.
+  [[nodiscard]] std::vector<std::string_view> returned(Range specifiers) const {
+    for (Position at = specifiers.begin; at < specifiers.end; ++at) {
+      const auto text = tokens_.list[at].text;
+      if (const auto found = known_.find(text); found != known_.end()) return found->second;
+      // float2, double4, half2
+      const auto count = text.empty() ? '0' : text.back();
+      constexpr std::array<std::string_view, 4> k_axes{"x", "y", "z", "w"};
+      if (tokens_.is_name(at) && count >= '2' && count <= '4' && is_type(text.substr(0, text.size() - 1)))
+        return {k_axes.begin(), k_axes.begin() + (count - '0')};
+    }
+    return {};
   }
 
   /// Adds the object that a member function works on, if it runs on the device.
@@ -126,6 +153,7 @@ class CParser {
     function.specifiers = specifiers;
     function.line = tokens_.list[name].line;
     function.parameters = parameters(group);
+    function.returned = returned(specifiers);
     add_object_parameter(function, name);
     functions_.push_back(std::move(function));
     block(body, 0, 0);
@@ -155,6 +183,7 @@ class CParser {
     Parameter parameter;
     for (Position at = range.begin; at < range.end && !tokens_.is(at, "="); ++at) {
       if (tokens_.is(at, "&") || tokens_.is(at, "*") || tokens_.is(at, "&&")) parameter.by_reference = true;
+      if (tokens_.is(at, "const")) parameter.constant = true;
       if (tokens_.is(at, "[")) {
         parameter.by_reference = true;
         at = tokens_.after_group(at, range.end) - 1;
@@ -290,6 +319,7 @@ class CParser {
   const Tokens& tokens_;
   std::vector<Function> functions_;
   std::vector<Class> classes_;  ///< the classes around the current position, the innermost last
+  std::unordered_map<std::string_view, std::vector<std::string_view>> known_;  ///< the variables of a class
 };
 
 }  // namespace

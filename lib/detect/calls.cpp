@@ -10,6 +10,11 @@ std::vector<Range> split_tokens(const Tokens& tokens, Range range, std::string_v
   std::vector<Range> parts;
   Position start = range.begin;
   for (Position at = range.begin; at < range.end; at = tokens.after_group(at, range.end)) {
+    if (tokens.syntax == Syntax::CFamily && tokens.is(at, "<") && at > range.begin && tokens.is_name(at - 1)) {
+      // tile<16, 64> a, b
+      const Position after = tokens.after_template(at, range.end);
+      if (after > at && (tokens.is_name(after) || tokens.is(after, "(") || tokens.is(after, "::"))) at = after - 1;
+    }
     if (!tokens.is(at, separator)) continue;
     parts.push_back({start, at});
     start = at + 1;
@@ -20,6 +25,19 @@ std::vector<Range> split_tokens(const Tokens& tokens, Range range, std::string_v
 
 bool is_device_operation(const Tokens& tokens, const Call& call) {
   return tokens.is_module(call.first) || (call.first == call.name && tokens.is_operation(call.name));
+}
+
+static bool is_of_description(const Tokens& tokens, const Call& call) {
+  return tokens.syntax == Syntax::Python && call.first != call.name && !tokens.is_module(call.first) &&
+         tokens.is(call.arguments.begin, "[");
+}
+
+bool loads_block(const Tokens& tokens, const Call& call) {
+  return call.name == "load" && is_of_description(tokens, call);
+}
+
+bool stores_block(const Tokens& tokens, const Call& call) {
+  return (call.name == "store" || call.name == "atomic_add") && is_of_description(tokens, call);
 }
 
 std::string_view name_at(const Tokens& tokens, Position at) {

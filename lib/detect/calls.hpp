@@ -30,6 +30,10 @@ struct Call {
 /// Whether the call is an operation of the device language: tl.load, or load after `from triton.syntax import load`.
 [[nodiscard]] bool is_device_operation(const Tokens& tokens, const Call& call);
 
+/// Python: whether a call reads or writes a block by an object that describes a tensor: description.load([i, j]).
+[[nodiscard]] bool loads_block(const Tokens& tokens, const Call& call);
+[[nodiscard]] bool stores_block(const Tokens& tokens, const Call& call);
+
 /// The arguments in the order of the parameters, with keyword arguments moved to their places.
 [[nodiscard]] std::vector<Range> by_position(const Tokens& tokens, const std::vector<std::string_view>& names,
                                              std::vector<Range> given);

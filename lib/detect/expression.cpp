@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <functional>
+#include <utility>
 
 #include "detect/vocabulary.hpp"
 
@@ -13,6 +14,12 @@ namespace {
 
 /// Deeper brackets are read without structure.
 constexpr int k_max_parentheses = 48;
+
+/// A use of `name` with this role.
+Use named(NameId name, Use role) {
+  role.name = name;
+  return role;
+}
 
 }  // namespace
 
@@ -44,22 +51,27 @@ void ExpressionReader::find_bundles(const Function& function) {
     if (whole.count(name) != 0) bundles_.erase(name);
 }
 
-void ExpressionReader::add_reference(std::string_view name, Range range) {
+void ExpressionReader::add_reference(std::string_view name, Range range, NameId element) {
   constexpr Position k_longest = 32;  // tokens; aliases are read wherever the name is used
-  if (range.end - range.begin <= k_longest) references_.insert_or_assign(name, range);
+  if (range.end - range.begin <= k_longest) references_.insert_or_assign(name, Reference{range, element});
 }
 
-std::optional<Range> ExpressionReader::referenced_place(Position at) const {
+std::optional<ExpressionReader::Reference> ExpressionReader::referenced_place(Position at) const {
   const auto found =
       references_.empty() || inside_reference_ ? references_.end() : references_.find(tokens_.list[at].text);
   if (found == references_.end()) return std::nullopt;
   return found->second;
 }
 
-Position ExpressionReader::read_reference(Range referenced_place, Position at, Position end, Place place,
+Position ExpressionReader::read_reference(Reference reference, Position at, Position end, const Use& role,
                                           std::vector<Use>& uses) {
   inside_reference_ = true;
-  read_memory(referenced_place, place, uses);
+  read_memory(reference.place, role, uses);
+  if (reference.element != 0 && !uses.empty())
+    uses.insert(uses.end() - 1, {.name = reference.element,
+                                 .kind = DependenceKind::Arbitrary,
+                                 .address = true,
+                                 .chooses = uses.back().place_id});
   inside_reference_ = false;
   for (++at; at < end;) {
     if (tokens_.is(at, ".") && tokens_.is_name(at + 1))
@@ -128,9 +140,13 @@ std::uint64_t ExpressionReader::hash(Range range) const {
       at = after - 1;
       continue;
     }
-    auto text = tokens_.list[at].text;
-    if (text == "[" && tokens_.is(at + 1, "0") && tokens_.is(at + 2, "]")) at += 2;
-    if (at >= range.end || tokens_.is(at, "]") || one_of(text, k_plain) || (text == "*" && !operand)) continue;
+    if (tokens_.is(at, "[") && tokens_.is(at + 1, "0") && tokens_.is(at + 2, "]")) at += 2;
+    if (at >= range.end) break;
+    const bool member = tokens_.is(at, "]") && tokens_.is(at + 1, ".") && !tokens_.is(at + 3, "[");
+    if (member) at += 2;  // it is at the place of its element
+    auto text = tokens_.list[std::min(at, range.end - 1)].text;
+    if (member) continue;
+    if (one_of(text, k_plain) || (text == "*" && !operand) || tokens_.casts.count(text) != 0) continue;
     operand = tokens_.list[at].kind != TokenKind::Operator;
     if (text == "[") text = "+";
     value = (value ^ std::hash<std::string_view>{}(text)) * 1099511628211U;
@@ -138,77 +154,82 @@ std::uint64_t ExpressionReader::hash(Range range) const {
   return value | 1U;  // never 0
 }
 
-void ExpressionReader::read(Range range, Place place, std::vector<Use>& uses) {
+void ExpressionReader::read(Range range, const Use& role, std::vector<Use>& uses) {
   if (range.begin >= range.end) return;
-  if (++place.depth > k_max_parentheses) {
+  if (depth_ >= k_max_parentheses) {
     for (Position at = range.begin; at < range.end; ++at)
       if (tokens_.is_name(at))
         uses.push_back({.name = names_.id(tokens_.list[at].text),
                         .kind = DependenceKind::Arbitrary,
-                        .address = place.address,
-                        .is_select_condition = place.is_select_condition});
+                        .address = role.address,
+                        .is_select_condition = role.is_select_condition});
     return;
   }
+  ++depth_;
   // c ? a : b, and a if c else b: the condition decides, the values flow. a && b: each is a value of its own.
-  Position question = k_nowhere;
+  Use condition = role;
+  condition.is_select_condition = true;
+  bool question = false;
   Position start = range.begin;
-  bool parts = false;
+  const auto part = [&](Position end, const Use& as) {
+    read_sum({start, end}, as, uses);
+    start = end + 1;
+  };
   for (Position at = range.begin; at < range.end; at = tokens_.after_group(at, range.end)) {
-    const bool comma = tokens_.is(at, ",") || tokens_.is(at, "||") || tokens_.is(at, "or") || tokens_.is(at, "and") ||
-                       (tokens_.is(at, "&&") && at > range.begin);
-    const bool python_if = tokens_.syntax == Syntax::Python && tokens_.is(at, "if");
-    const bool python_else = tokens_.syntax == Syntax::Python && tokens_.is(at, "else");
-    const bool colon = tokens_.is(at, ":") && (question != k_nowhere || tokens_.syntax == Syntax::Python);
+    const bool python = tokens_.syntax == Syntax::Python;
+    const bool colon = tokens_.is(at, ":") && (question || python);
     if (tokens_.is(at, "?")) {
-      Place condition = place;
-      condition.is_select_condition = true;
-      read_sum({start, at}, condition, uses);
-      question = at;
-      start = at + 1;
-    } else if (comma || python_if || colon) {
-      read_sum({start, at}, place, uses);
-      start = at + 1;
-    } else if (python_else) {
-      Place condition = place;
-      condition.is_select_condition = true;
-      read_sum({start, at}, condition, uses);
-      start = at + 1;
-    } else {
-      continue;
+      question = true;
+      part(at, condition);
+    } else if (python && tokens_.is(at, "else")) {
+      part(at, condition);
+    } else if (tokens_.is(at, ",") || tokens_.is(at, "||") || tokens_.is(at, "or") || tokens_.is(at, "and") ||
+               (tokens_.is(at, "&&") && at > range.begin) || (python && tokens_.is(at, "if")) || colon) {
+      part(at, role);
     }
-    parts = true;
   }
-  read_sum({parts ? start : range.begin, range.end}, place, uses);
+  part(range.end, role);
+  --depth_;
 }
 
-void ExpressionReader::read_sum(Range range, Place place, std::vector<Use>& uses) {
+/// The position behind the template arguments in name<...>(...) or name<...>::member at `at`; else `at`.
+Position ExpressionReader::after_arguments(Position at, Position end) const {
+  if (tokens_.syntax != Syntax::CFamily || !tokens_.is_name(at) || !tokens_.is(at + 1, "<")) return at;
+  const Position after = tokens_.after_template(at + 1, end);
+  return after > at + 1 && (tokens_.is(after, "(") || tokens_.is(after, "::")) ? after : at;
+}
+
+void ExpressionReader::read_sum(Range range, Use role, std::vector<Use>& uses) {
   Position start = range.begin;
   std::vector<Range> terms;
   for (Position at = range.begin; at < range.end; at = tokens_.after_group(at, range.end)) {
     const auto& token = tokens_.list[at];
-    if (token.kind == TokenKind::Name && tokens_.is(at + 1, "<") && tokens_.syntax == Syntax::CFamily) {
-      const Position after = tokens_.after_template(at + 1, range.end);
-      if (after > at + 1 && (tokens_.is(after, "(") || tokens_.is(after, "::"))) at = after - 1;
+    if (const Position after = after_arguments(at, range.end); after > at) {
+      at = after - 1;
       continue;
     }
     if (token.kind == TokenKind::String || !binary(at, range.begin)) continue;
-    if (mixes(token.text)) place.kind = DependenceKind::Arbitrary;
-    const bool ends_term =
-        token.text == "+" || token.text == "-" || mixes(token.text) || joins(token.text) || token.text == "=";
-    if (!ends_term) continue;
+    const bool adds = token.text == "+" || token.text == "-" || joins(token.text);
+    if (mixes(token.text)) role.kind = DependenceKind::Arbitrary;
+    if (adds) role.added = true;
+    if (role.added && (token.text == "<<" || token.text == ">>")) role.curved = true;  // s ^= s << 13
+    if (!adds && !mixes(token.text) && token.text != "=") continue;
     terms.push_back({start, at});
     start = at + 1;
   }
   terms.push_back({start, range.end});
-  for (const auto& term : terms) read_product(term, place, uses);
+  for (const auto& term : terms) read_product(term, role, uses);
 }
 
-void ExpressionReader::read_product(Range range, Place place, std::vector<Use>& uses) {
+void ExpressionReader::read_product(Range range, Use role, std::vector<Use>& uses) {
   std::vector<Range> factors;
   Position start = range.begin;
-  bool divides = false;
   bool contracts = false;
   for (Position at = range.begin; at < range.end; at = tokens_.after_group(at, range.end)) {
+    if (const Position after = after_arguments(at, range.end); after > at) {
+      at = after - 1;
+      continue;
+    }
     if (!binary(at, range.begin)) continue;
     const bool matrix = tokens_.is(at, "@") || tokens_.is(at, "%") || tokens_.is(at, "//") || tokens_.is(at, "**");
     if (!tokens_.is(at, "*") && !tokens_.is(at, "/") && !matrix) continue;
@@ -217,24 +238,26 @@ void ExpressionReader::read_product(Range range, Place place, std::vector<Use>& 
     start = at + 1;
   }
   factors.push_back({start, range.end});
-  if (factors.size() > 1 && place.product_id == 0) place.product_id = ++terms_;
+  if (factors.size() == 1) return read_factor(range, role, uses);
+  const bool outermost = role.factor_id == 0;
+  if (role.product_id == 0) role.product_id = ++terms_;
   for (std::size_t i = 0; i < factors.size(); ++i) {
-    Place inner = place;
-    divides = i > 0 && tokens_.is(factors[i].begin - 1, "/");
-    if (factors.size() > 1)
-      inner.kind = std::max(inner.kind, divides || contracts ? DependenceKind::Arbitrary : DependenceKind::Scaled);
-    inner.divides = inner.divides || divides;
-    if (factors.size() > 1 && place.factor_id == 0) inner.factor_id = static_cast<std::uint32_t>(i + 1);
+    Use inner = role;
+    const bool divides = i > 0 && tokens_.is(factors[i].begin - 1, "/");
+    inner.kind = std::max(role.kind, divides || contracts ? DependenceKind::Arbitrary : DependenceKind::Scaled);
+    inner.divides = role.divides || divides;
+    inner.curved = role.curved || divides;
+    if (outermost) inner.factor_id = static_cast<std::uint32_t>(i + 1);
     read_factor(factors[i], inner, uses);
   }
 }
 
-void ExpressionReader::read_factor(Range range, Place place, std::vector<Use>& uses) {
+void ExpressionReader::read_factor(Range range, const Use& role, std::vector<Use>& uses) {
   bool dereferenced = false;
   for (Position at = range.begin; at < range.end;) {
     const auto& token = tokens_.list[at];
     if (token.kind == TokenKind::Name) {
-      at = read_name(at, range.end, dereferenced, place, uses);
+      at = read_name(at, range.end, dereferenced, role, uses);
       continue;
     }
     const Position after = tokens_.after_group(at, range.end);
@@ -242,15 +265,15 @@ void ExpressionReader::read_factor(Range range, Place place, std::vector<Use>& u
                          tokens_.syntax == Syntax::CFamily;
     if (indexed) {  // ((float4*)p)[i]
       const Position last = after_indices(after, range.end);
-      read_memory({at, last}, place, uses);
+      read_memory({at, last}, role, uses);
       at = last;
       continue;
     }
     if (token.kind == TokenKind::Operator && after > at + 1) {
       if (dereferenced && token.text == "(")
-        read_memory({at + 1, after - 1}, place, uses);
+        read_memory({at + 1, after - 1}, role, uses);
       else
-        read({at + 1, after - 1}, place, uses);
+        read({at + 1, after - 1}, role, uses);
     } else if (token.kind == TokenKind::Operator && token.text == "*" && tokens_.syntax == Syntax::CFamily) {
       dereferenced = true;
     }
@@ -258,7 +281,7 @@ void ExpressionReader::read_factor(Range range, Place place, std::vector<Use>& u
   }
 }
 
-Position ExpressionReader::read_name(Position at, Position end, bool dereferenced, Place place,
+Position ExpressionReader::read_name(Position at, Position end, bool dereferenced, const Use& role,
                                      std::vector<Use>& uses) {
   constexpr std::array<std::string_view, 7> k_constants{"nullptr", "NULL", "None", "true", "false", "True", "False"};
   const auto& tokens = tokens_;
@@ -268,11 +291,11 @@ Position ExpressionReader::read_name(Position at, Position end, bool dereference
   if (of_result && !tokens.is(arguments_at(tokens, at + 1, end), "(")) return at + 1;  // f(x)->data
   if (tokens.syntax == Syntax::CFamily && is_type(tokens.list[at].text) && !tokens.is(at + 1, "(")) return at + 1;
   if (const auto place_of_name = referenced_place(at); place_of_name && !of_result && !tokens.is(at + 1, "("))
-    return read_reference(*place_of_name, at, end, place, uses);
+    return read_reference(*place_of_name, at, end, role, uses);
   const bool constant = tokens.is_module(tokens.list[at].text) && tokens.is(at + 1, ".");
   if (constant && !tokens.is(at + 3, "(") && !tokens.is(at + 3, ".")) return at + 3;  // tl.float32
   if (!dereferenced && bundles_.count(tokens.list[at].text) != 0 && at > 0 && tokens.is_name(at - 1))
-    return read_bundle(at, place, uses);
+    return read_bundle(at, role, uses);
   Position last = at;
   ++at;
   while (at + 1 < end && (tokens.is(at, ".") || tokens.is(at, "->") || tokens.is(at, "::")) && tokens.is_name(at + 1)) {
@@ -280,50 +303,55 @@ Position ExpressionReader::read_name(Position at, Position end, bool dereference
     at += 2;
   }
   const Position open = arguments_at(tokens, at, end);
-  if (open >= end || !tokens.is(open, "(")) return read_place({first, at}, last, end, dereferenced, place, uses);
+  if (open >= end || !tokens.is(open, "(")) return read_place({first, at}, last, end, dereferenced, role, uses);
   const Position after = tokens.after_group(open, end);
   const Call call{tokens.list[last].text, last, {open + 1, std::max(after - 1, open + 1)}, tokens.list[first].text};
   const bool indexed = tokens.is(after, "[") && after < end;
   if (call.name == "reinterpret_cast" && (dereferenced || indexed)) {
     const Position all = after_indices(after, end);
-    read_memory({first, all}, place, uses);
+    read_memory({first, all}, role, uses);
     return std::max(all, open + 1);
+  }
+  if (loads_block(tokens, call)) {
+    read_block(call, name(first), role, uses);
+    return std::max(after, open + 1);
   }
   const auto known = summaries_.find(call.name);
   const bool method = known != summaries_.end() && known->second.method;
   // A method's object takes part like an argument.
   if (last != first && !tokens.is(last - 1, "::") && !tokens.is_module(tokens.list[first].text) && !method &&
       call.name != "map_shared_rank") {
-    uses.push_back(use_of(name(first), place));
+    uses.push_back(named(name(first), role));
     if (!passes_through(call.name)) uses.back().kind = DependenceKind::Arbitrary;
   }
-  read_call(call, place, uses);
+  read_call(call, role, uses);
   return std::max(after, open + 1);
 }
 
-Use ExpressionReader::use_of(NameId name, const Place& place) {
-  return {.name = name,
-          .kind = place.kind,
-          .address = place.address,
-          .product_id = place.product_id,
-          .factor_id = place.factor_id,
-          .divides = place.divides,
-          .is_select_condition = place.is_select_condition};
+/// description.load([row, column])
+void ExpressionReader::read_block(const Call& call, NameId object, const Use& role, std::vector<Use>& uses) {
+  const std::size_t first_address = uses.size();
+  read(call.arguments, {.kind = DependenceKind::Arbitrary, .address = true}, uses);
+  auto use = named(object, role);
+  use.memory = true;
+  use.location_hash = hash(call.arguments);
+  use.place_id = group_from(uses, first_address);
+  uses.push_back(use);
 }
 
 /// Reads the rest of a name that is no call: [i][j].x. `last` is the last part of the dotted name.
-Position ExpressionReader::read_place(Range dotted, Position last, Position end, bool dereferenced, Place place,
+Position ExpressionReader::read_place(Range dotted, Position last, Position end, bool dereferenced, const Use& role,
                                       std::vector<Use>& uses) {
   // blockIdx.x and blockIdx.y are different values.
   const auto text = tokens_.list[dotted.begin].text;
   const bool index_of = last != dotted.begin && (text == "blockIdx" || text == "threadIdx");
-  auto use = use_of(index_of ? names_.member(names_.id(text), tokens_.list[last].text) : name(dotted.begin), place);
+  auto use = named(index_of ? names_.member(names_.id(text), tokens_.list[last].text) : name(dotted.begin), role);
   use.memory = dereferenced;
   Position at = dotted.end;
   const std::size_t first_address = uses.size();
   while (at < end && tokens_.is(at, "[")) {
     const Position after = tokens_.after_group(at, end);
-    Place inner = place;
+    Use inner = role;
     inner.kind = DependenceKind::Arbitrary;
     inner.address = true;
     if (after > at + 1) read({at + 1, after - 1}, inner, uses);
@@ -333,17 +361,30 @@ Position ExpressionReader::read_place(Range dotted, Position last, Position end,
   if (tokens_.syntax == Syntax::CFamily && at > dotted.end) use.memory = true;
   if (use.memory) {
     use.location_hash = hash({dotted.begin, at});
-    use.memory_use_id = group_from(uses, first_address);
+    find_offset({dotted.begin, at}, use);
+    use.place_id = group_from(uses, first_address);
   }
   uses.push_back(use);
   return at;
 }
 
+/// Tells p[i + n] from p[i], if the last index is a sum or a difference.
+void ExpressionReader::find_offset(Range place, Use& use) const {
+  if (!tokens_.is(place.end - 1, "]") || tokens_.partner[place.end - 1] == k_nowhere) return;
+  Position last = k_nowhere;
+  const Position open = tokens_.partner[place.end - 1];
+  for (Position at = open + 1; at + 1 < place.end; at = tokens_.after_group(at, place.end - 1))
+    if ((tokens_.is(at, "+") || tokens_.is(at, "-")) && binary(at, open + 1)) last = at;
+  if (last == k_nowhere) return;
+  use.base_hash = hash({place.begin, last});
+  use.offset = tokens_.is(last, "+") ? 1 : -1;
+}
+
 /// return moments: all members of an object.
-Position ExpressionReader::read_bundle(Position at, Place place, std::vector<Use>& uses) {
+Position ExpressionReader::read_bundle(Position at, const Use& role, std::vector<Use>& uses) {
   for (const auto part : names_.parts(names_.id(tokens_.list[at].text)))
     for (const bool memory : {false, true}) {
-      uses.push_back(use_of(part, place));
+      uses.push_back(named(part, role));
       uses.back().memory = memory;
     }
   return at + 1;
@@ -358,27 +399,27 @@ Position ExpressionReader::after_indices(Position at, Position end) const {
 std::uint32_t ExpressionReader::group_from(std::vector<Use>& uses, std::size_t first) {
   ++groups_;
   for (std::size_t i = first; i < uses.size(); ++i)
-    if (uses[i].memory_use_id == 0) uses[i].memory_use_id = groups_;
+    if (uses[i].address && uses[i].chooses == 0) uses[i].chooses = groups_;
   return groups_;
 }
 
-void ExpressionReader::read_memory(Range pointer, Place place, std::vector<Use>& uses) {
+void ExpressionReader::read_memory(Range pointer, const Use& role, std::vector<Use>& uses) {
   const std::size_t first_address = uses.size();
-  const auto found = object(pointer, uses, place.depth);
+  const auto found = object(pointer, uses);
   if (!found.found) return;
-  auto use = use_of(found.name, place);
+  auto use = named(found.name, role);
   use.memory = found.memory;
   use.location_hash = found.location_hash;
-  use.memory_use_id = group_from(uses, first_address);
+  use.place_id = group_from(uses, first_address);
   uses.push_back(use);
 }
 
-ExpressionReader::Object ExpressionReader::object(Range range, std::vector<Use>& address_uses, int depth) {
+ExpressionReader::Object ExpressionReader::object(Range range, std::vector<Use>& address_uses) {
   Object result;
   const bool address_of = tokens_.is(range.begin, "&");
   std::vector<Use> inside;
   read({range.begin + (address_of ? 1U : 0U), range.end},
-       {.kind = DependenceKind::Arbitrary, .address = true, .depth = depth}, inside);
+       {.kind = DependenceKind::Arbitrary, .address = true}, inside);
   // Index expressions may precede their object, which is the first name of the text.
   Position at = range.begin;
   while (at < range.end && (!tokens_.is_name(at) || tokens_.is(at + 1, "(") || tokens_.is(at + 1, "<") ||
@@ -390,97 +431,155 @@ ExpressionReader::Object ExpressionReader::object(Range range, std::vector<Use>&
   result.name = name(at);
   result.memory = !(address_of && !tokens_.is(at + 1, "["));
   result.location_hash = hash(range);
-  for (auto use : inside) {
+  // What chooses an element of the object itself, as in &p[i], chooses this place.
+  std::unordered_set<std::uint32_t> own{0};
+  for (auto& use : inside) {
+    if (use.name != result.name || !use.memory) continue;
+    own.insert(use.place_id);
     use.memory = false;
-    use.address = true;
-    use.memory_use_id = 0;  // all of them choose this place
+  }
+  for (auto& use : inside) {
+    if (own.count(use.chooses) != 0) use.chooses = 0;
     address_uses.push_back(use);
   }
   return result;
 }
 
-void ExpressionReader::read_call(const Call& call, Place place, std::vector<Use>& uses) {
+void ExpressionReader::read_call(const Call& call, Use role, std::vector<Use>& uses) {
   const bool qualified = is_device_operation(tokens_, call);
   const bool own = is_own_call(call);
   if (own || lambda(call) != nullptr) {  // its statements are read elsewhere, and its value has a name
-    uses.push_back(use_of(own ? k_return : names_.id(call.name), place));
+    uses.push_back(named(own ? k_return : names_.id(call.name), role));
     return;
   }
   const auto known = summaries_.find(call.name);
   if (!qualified && known != summaries_.end())
-    return read_summary(known->second, arguments_of(tokens_, call, known->second.method), place, uses);
+    return read_summary(known->second, arguments_of(tokens_, call, known->second.method), role, uses);
+  const bool atomic = call.name.substr(0, 6) == "atomic" && (qualified || tokens_.syntax == Syntax::CFamily);
+  const bool reads = qualified && (call.name == "load" || call.name == "_experimental_descriptor_load");
+  if (!loads(call.name) && !atomic && !reads) return read_arguments(call, role, uses);
   const auto arguments = split_tokens(tokens_, call.arguments, ",");
-  Place strong = place;
-  strong.kind = DependenceKind::Arbitrary;
-  if (loads(call.name) || (qualified && (call.name == "load" || call.name.substr(0, 7) == "atomic_"))) {
-    for (std::size_t i = 0; i < arguments.size(); ++i) {
-      if (i == 0) read_memory(arguments[i], place, uses);
-      if (tokens_.is(arguments[i].begin, "other")) read({arguments[i].begin + 2, arguments[i].end}, place, uses);
-    }
-    return;
+  for (std::size_t i = 0; i < arguments.size(); ++i) {
+    if (i == 0) read_memory(arguments[i], role, uses);
+    if (tokens_.is(arguments[i].begin, "other")) read({arguments[i].begin + 2, arguments[i].end}, role, uses);
   }
-  const bool fused = call.name == "fma" || call.name == "fmaf" || call.name == "__fmaf_rn";
+}
+
+Use ExpressionReader::operand_role(const Call& call, std::size_t index, bool named, const Use& role) const {
+  const auto operation = operation_of(call.name);
   const bool dot = multiplies_matrices(call.name);
-  const bool linear = call.name == "sum" && qualified;
+  const bool fused = operation == Operation::Fused;
+  Use inner = role;
+  inner.extremum = role.extremum || is_maximum(call.name);
+  inner.added = role.added || dot || fused || operation == Operation::Sum;
+  inner.curved = role.curved || is_curved(call.name);
+  if ((dot || fused) && index == 2 && !named) return inner;  // a b + c
+  if (dot || fused || operation == Operation::Product) {
+    inner.kind = std::max(role.kind, dot ? DependenceKind::Arbitrary : DependenceKind::Scaled);
+    inner.factor_id = static_cast<std::uint32_t>(index + 1);
+    if (inner.product_id == 0) inner.product_id = terms_;
+  } else if (is_exponent(call.name)) {
+    inner.kind = std::max(role.kind, DependenceKind::Exponent);
+  } else if (operation == Operation::None && !passes_through(call.name) && !loads(call.name) && tokens_.casts.count(call.name) == 0) {
+    inner.kind = DependenceKind::Arbitrary;
+  }
+  inner.is_select_condition = role.is_select_condition || (call.name == "where" && index == 0);
+  return inner;
+}
+
+void ExpressionReader::read_arguments(const Call& call, const Use& role, std::vector<Use>& uses) {
+  ++terms_;
+  const auto product = terms_;
   const std::size_t first_use = uses.size();
-  if ((fused || dot) && place.product_id == 0) place.product_id = ++terms_;
+  const auto arguments = split_tokens(tokens_, call.arguments, ",");
   for (std::size_t i = 0; i < arguments.size(); ++i) {
     auto argument = arguments[i];
     const bool named = tokens_.is_name(argument.begin) && tokens_.is(argument.begin + 1, "=");
-    const bool sum = (i == 2 && (dot || fused) && !named) || (named && tokens_.is(argument.begin, "acc"));
+    const bool accumulates = named && tokens_.is(argument.begin, "acc");
     if (named) argument.begin += 2;
-    Place inner = passes_through(call.name) || sum || linear ? place : strong;
-    if (is_exponent(call.name)) inner.kind = std::max(place.kind, DependenceKind::Exponent);
-    if (call.name == "where" && i == 0) inner.is_select_condition = true;
-    if (dot && !sum) {
-      inner.product_id = place.product_id;
-      inner.factor_id = static_cast<std::uint32_t>(i + 1);
-    }
-    if (dot && sum) inner.product_id = inner.factor_id = 0;
-    if (fused) {
-      inner = place;
-      inner.kind = std::max(place.kind, sum ? DependenceKind::Additive : DependenceKind::Scaled);
-      inner.factor_id = static_cast<std::uint32_t>(i + 1);
-      if (sum) inner.product_id = inner.factor_id = 0;
-    }
+    auto inner = operand_role(call, accumulates ? 2 : i, named && !accumulates, role);
+    if (inner.product_id != 0 && role.product_id == 0) inner.product_id = product;
     read(argument, inner, uses);
   }
   // A sum of products mixes the elements of its factors.
-  for (std::size_t i = first_use; linear && i < uses.size(); ++i)
+  const bool sums = call.name == "sum" && is_device_operation(tokens_, call);
+  for (std::size_t i = first_use; sums && i < uses.size(); ++i)
     if (uses[i].kind == DependenceKind::Scaled && !uses[i].address) uses[i].kind = DependenceKind::Arbitrary;
 }
 
-/// Arguments that a function multiplies are factors of one product.
-Place ExpressionReader::argument_place(Place place, const Effect& effect, std::uint32_t product) {
-  place.kind = std::max(place.kind, effect.kind);
-  const bool factor = effect.kind == DependenceKind::Scaled || effect.kind == DependenceKind::Exponent;
-  if (!factor || effect.of_member || place.product_id != 0) return place;
-  place.product_id = product;
-  place.factor_id = static_cast<std::uint32_t>(effect.from + 1);
-  return place;
+void ExpressionReader::select_element(Range value, std::size_t index) {
+  const auto calls = calls_in(tokens_, value);
+  const bool whole = !calls.empty() && calls.front().arguments.end + 1 == value.end;
+  element_ = whole && summaries_.count(calls.front().name) != 0 ? static_cast<std::uint32_t>(index + 1) : 0;
 }
 
-void ExpressionReader::read_summary(const Summary& summary, const std::vector<Range>& given, Place place,
+/// Arguments that a function multiplies are factors of one product: the one that the function tells, or `product`.
+Use ExpressionReader::argument_role(Use role, const Effect& effect, std::uint32_t product) {
+  role.kind = std::max(role.kind, effect.role.kind);
+  role.added = role.added || effect.role.added;
+  role.extremum = role.extremum || effect.role.extremum;
+  role.curved = role.curved || effect.role.curved;
+  role.divides = role.divides || effect.role.divides;
+  const bool factor = effect.role.kind == DependenceKind::Scaled || effect.role.product_id != 0;
+  if (!factor || effect.of_member || role.product_id != 0) return role;
+  role.product_id = product + effect.role.product_id;
+  role.factor_id = effect.role.product_id != 0 ? effect.role.factor_id : static_cast<std::uint32_t>(effect.from + 1);
+  return role;
+}
+
+void ExpressionReader::read_summary(const Summary& summary, const std::vector<Range>& given, const Use& role,
                                     std::vector<Use>& uses) {
+  const auto element = std::exchange(element_, 0U);
   const auto arguments = by_position(tokens_, summary.parameters, given);
   const std::size_t first = uses.size();
-  const auto product = new_product();
+  const auto product = new_products(summary);
   for (std::size_t i = 0; i < arguments.size(); ++i) {
     // Each argument is read once, even if several paths begin at it: the work stays linear in nested calls.
     const Effect* strongest = nullptr;
-    for (const auto& effect : summary.effects)
-      if (effect.returns && effect.from == i &&
-          (strongest == nullptr ||
-           std::pair(effect.from_memory, effect.kind) > std::pair(strongest->from_memory, strongest->kind)))
+    for (const auto& effect : summary.effects) {
+      if (!effect.returns || effect.from != i || !is_asked(effect, element)) continue;
+      if (strongest == nullptr || std::pair(effect.from_memory, effect.role.kind) >
+                                      std::pair(strongest->from_memory, strongest->role.kind))
         strongest = &effect;
+    }
     if (strongest == nullptr) continue;
-    const Place inner = argument_place(place, *strongest, product);
+    const std::size_t begin = uses.size();
+    const Use inner = argument_role(role, *strongest, product);
     if (strongest->from_memory)
       read_memory(arguments[i], inner, uses);
     else
       read(arguments[i], inner, uses);
+    constexpr std::size_t k_longest = 4;  // uses that other products repeat
+    const std::size_t end = uses.size();
+    for (const auto& effect : summary.effects) {
+      const bool other = effect.returns && effect.from == i && is_asked(effect, element) && effect.role.product_id != 0 &&
+                         effect.role.product_id != strongest->role.product_id && role.product_id == 0;
+      if (!other || end - begin > k_longest) continue;
+      const Use also = argument_role(role, effect, product);
+      for (std::size_t at = begin; at < end; ++at) {
+        auto use = uses[at];
+        if (use.address || use.product_id != inner.product_id) continue;
+        use.kind = std::max(role.kind, also.kind);
+        use.product_id = also.product_id;
+        use.factor_id = also.factor_id;
+        uses.push_back(use);
+      }
+    }
   }
   for (std::size_t i = first; summary.launches && i < uses.size(); ++i) uses[i].launched = true;
+}
+
+/// Whether an effect is one on this element of what is returned; 0: any.
+bool ExpressionReader::is_asked(const Effect& effect, std::uint32_t element) {
+  return element == 0 || effect.element == 0 || effect.element == element;
+}
+
+std::uint32_t ExpressionReader::new_products(const Summary& summary) {
+  const auto first = ++terms_;
+  std::uint32_t last = 0;
+  for (const auto& effect : summary.effects) last = std::max(last, effect.role.product_id);
+  terms_ += last;
+  return first;
 }
 
 }  // namespace detect

@@ -41,25 +41,31 @@ Fact& FactWriter::assign(Range left, std::string_view operation, Range right) {
   std::vector<Use> address;
   const auto target = target_of(left, address);
   for (auto& use : address) use.of_target = true;
+  const auto place = expressions_.group_from(address, 0);
   auto& fact = add(target.name);
   fact.memory = target.memory;
   fact.location_hash = target.location_hash;
   fact.expression = right;
-  fact.partial = expressions_.names_member(left);
+  fact.partial = expressions_.names_member(left) || (fact.memory && left.end > left.begin + 1 &&
+                                                     tokens_.is_name(left.end - 1) && tokens_.is(left.end - 2, "."));
   fact.alternates = fact.memory && is_alternating_place(tokens_, left);
   fact.uses = std::move(address);
   const auto [kind, own] = kinds_of(operation);
   const bool product = own == DependenceKind::Scaled;  // of the right side and the left one
-  Place place{.kind = kind};
-  if (product) place = {.kind = kind, .product_id = expressions_.new_product(), .factor_id = 2};
-  expressions_.read(right, place, fact.uses);
-  if (operation != "=")
-    fact.uses.push_back({.name = fact.target,
-                         .kind = own,
-                         .memory = fact.memory,
-                         .location_hash = fact.location_hash,
-                         .product_id = place.product_id,
-                         .factor_id = product ? 1U : 0U});
+  Use role{.kind = kind};
+  if (product) role = {.kind = kind, .product_id = expressions_.new_product(), .factor_id = 2};
+  role.added = operation != "=" && own == DependenceKind::Additive;
+  role.divides = role.curved = operation == "/=";
+  expressions_.read(right, role, fact.uses);
+  if (operation == "=") return fact;
+  role.name = fact.target;
+  role.kind = own;
+  role.divides = role.curved = false;
+  role.memory = fact.memory;
+  role.location_hash = fact.location_hash;
+  role.factor_id = product ? 1U : 0U;
+  role.place_id = fact.memory ? place : 0U;
+  fact.uses.push_back(role);
   return fact;
 }
 
@@ -83,7 +89,11 @@ ExpressionReader::Object FactWriter::target_of(Range left, std::vector<Use>& add
     if (tokens_.is(at, "[") || tokens_.is(at, "(")) break;
     if (tokens_.is_name(at) && !member) name = at;
   }
-  if (const auto place = expressions_.referenced_place(name)) return pointed(*place, address);
+  if (const auto reference = expressions_.referenced_place(name)) {
+    if (reference->element != 0)
+      address.push_back({.name = reference->element, .kind = DependenceKind::Arbitrary, .address = true});
+    return pointed(reference->place, address);
+  }
   target = expressions_.object({name, left.end}, address);
   if (!target.found) target.name = names_.id("_");
   target.memory = false;
@@ -103,6 +113,7 @@ Fact& FactWriter::write(Range pointer, const std::vector<Range>& values, Depende
   const auto target = pointed(pointer, uses);
   if (holds_value(pointer)) uses.clear();
   for (auto& use : uses) use.of_target = true;
+  (void)expressions_.group_from(uses, 0);
   for (const auto value : values) {
     if (from_memory)
       expressions_.read_memory(value, {.kind = kind}, uses);

@@ -4,6 +4,7 @@
 /// Writes facts: resolves the target of an assignment, or of a pointer.
 
 #include <string_view>
+#include <unordered_map>
 #include <unordered_set>
 #include <vector>
 
@@ -17,7 +18,10 @@ namespace detect {
 class FactWriter {
  public:
   FactWriter(const Function& function, const Summaries& summaries, Names& names)
-      : tokens_(*function.tokens), names_(names), expressions_(function, summaries, names) {}
+      : tokens_(*function.tokens), names_(names), expressions_(function, summaries, names) {
+    for (const auto& parameter : function.parameters)
+      parameters_.emplace(names.id(parameter.name), parameter.constant && parameter.by_reference);
+  }
 
   /// Sets the node that the following facts belong to.
   void set_node(std::uint32_t node) { node_ = node; }
@@ -37,8 +41,44 @@ class FactWriter {
   /// Marks a name as a value, although functions get it like a pointer.
   void is_fragment(NameId name) { fragments_.insert(name); }
 
-  /// Notes a variable that is declared without a value.
-  void declare_unset(NameId name) { unset_.insert(name); }
+  /// What is known of a variable of the function.
+  struct Variable {
+    bool shared = false;  ///< by the threads of a block, or by all calls
+    bool array = false;
+    bool constant = false;  ///< or leads to what is
+  };
+  void declare(NameId name, Variable variable, bool has_value) {
+    variables_.insert_or_assign(name, variable);
+    if (!has_value) unset_.insert(name);
+  }
+  /// Nothing for a name that the function does not declare.
+  [[nodiscard]] const Variable* variable(NameId name) const {
+    const auto found = variables_.find(name);
+    return found == variables_.end() ? nullptr : &found->second;
+  }
+  [[nodiscard]] bool is_parameter(NameId name) const { return parameters_.count(name) != 0; }
+  /// Whether the name is a parameter that does not point to constant memory.
+  [[nodiscard]] bool is_writable(NameId name) const {
+    const auto found = parameters_.find(name);
+    return found != parameters_.end() && !found->second;
+  }
+  /// A fact that sets a variable, all of it if it is an array.
+  Fact& set(NameId name) {
+    auto& fact = add(name);
+    const auto* known = variable(name);
+    fact.memory = known != nullptr && known->array;
+    return fact;
+  }
+  /// Appends the uses of an argument; an array stands for its elements.
+  void read_argument(Range argument, const Use& role, std::vector<Use>& uses) {
+    const auto* known = argument.end == argument.begin + 1 && tokens_.is_name(argument.begin)
+                            ? variable(id(argument.begin))
+                            : nullptr;
+    if (known != nullptr && known->array)
+      expressions_.read_memory(argument, role, uses);
+    else
+      expressions_.read(argument, role, uses);
+  }
   /// Whether a variable has no value so far: a function that gets it sets it.
   [[nodiscard]] bool is_unset(NameId name) const { return unset_.count(name) != 0; }
 
@@ -56,6 +96,8 @@ class FactWriter {
   std::vector<Fact> facts_;
   std::unordered_set<NameId> fragments_;
   std::unordered_set<NameId> unset_;
+  std::unordered_map<NameId, Variable> variables_;
+  std::unordered_map<NameId, bool> parameters_;  ///< whether it points to constant memory
   std::uint32_t node_ = 0;
 };
 

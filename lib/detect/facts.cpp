@@ -74,7 +74,13 @@ class FactReader {
 
   void for_header(Range header) {
     if (tokens_.syntax == Syntax::CFamily) {
-      for (const auto part : split_tokens(tokens_, header, ";")) statement(part);
+      const auto parts = split_tokens(tokens_, header, ";");
+      if (parts.size() == 1) return range_header(header);
+      for (std::size_t i = 0; i < parts.size(); ++i)
+        if (i == 1 && parts.size() > 2)
+          this->header(parts[i]);
+        else
+          statement(parts[i]);
       return;
     }
     Position in = header.begin;
@@ -85,6 +91,21 @@ class FactReader {
       auto& fact = writer_.add(writer_.id(at));
       writer_.expressions().read(shares.next(), {.kind = DependenceKind::Arbitrary}, fact.uses);
     }
+  }
+
+  /// for (float& value : values)
+  void range_header(Range header) {
+    Position colon = header.begin;
+    while (colon < header.end && !tokens_.is(colon, ":")) colon = tokens_.after_group(colon, header.end);
+    if (colon >= header.end || colon == header.begin || !tokens_.is_name(colon - 1)) return statement(header);
+    const Range values{colon + 1, header.end};
+    const auto name = writer_.id(colon - 1);
+    auto& fact = writer_.add(name);
+    fact.declares = true;
+    writer_.read_argument(values, {.kind = DependenceKind::Arbitrary}, fact.uses);
+    if (tokens_.is(colon - 2, "&") && tokens_.is_name(values.begin))
+      writer_.expressions().add_reference(tokens_.list[colon - 1].text, values, name);
+    writer_.declare(name, {}, true);
   }
 
   /// Effects of the condition of a branch or a while loop.
@@ -109,12 +130,7 @@ class FactReader {
   void statement(Range range) {
     if (range.begin >= range.end) return;
     effects(range);
-    if (tokens_.is(range.begin, "return")) {
-      auto& fact = writer_.add(returned_);
-      writer_.expressions().read({range.begin + 1, range.end}, {}, fact.uses);
-      fact.returns_object = range.end == range.begin + 2 && fact.uses.size() > 1;
-      return;
-    }
+    if (tokens_.is(range.begin, "return")) return returns({range.begin + 1, range.end});
     if (tokens_.syntax == Syntax::Python) return python_assignment(range);
     embedded(range);
     bool declares = false;
@@ -124,6 +140,47 @@ class FactReader {
       c_assignment(part, declares, first);
       first = false;
     }
+  }
+
+  void returns(Range value) {
+    const auto elements = returned_ == k_return ? returned_elements(value) : std::vector<Range>();
+    for (std::uint32_t i = 0; i < elements.size() && elements.size() > 1; ++i) {
+      auto& fact = writer_.add(returned_);
+      writer_.expressions().read(elements[i], {}, fact.uses);
+      fact.element = i + 1;
+      if (i >= function_.returned.size()) continue;
+      fact.member = function_.returned[i];
+      fact.returns_object = true;
+    }
+    if (elements.size() > 1) return;
+    auto& fact = writer_.add(returned_);
+    writer_.expressions().read(value, {}, fact.uses);
+    fact.returns_object = value.end == value.begin + 1 && fact.uses.size() > 1;
+  }
+
+  /// The values in return a, b and return (a, b), and in return {a, b}, Pair{a, b} and make_float2(a, b).
+  [[nodiscard]] std::vector<Range> returned_elements(Range value) const {
+    Position open = value.begin;
+    const bool python = tokens_.syntax == Syntax::Python;
+    while (!python && open < value.end && (tokens_.is_name(open) || tokens_.is(open, "::"))) ++open;
+    if (!python && tokens_.is(open, "<")) open = tokens_.after_template(open, value.end);
+    const bool group = (tokens_.is(open, "{") || tokens_.is(open, "(")) && open < value.end &&
+                       tokens_.after_group(open, value.end) == value.end;
+    if (group && !python && tokens_.is(open, "(") && !(open > value.begin && makes_returned({value.begin, open})))
+      return {};
+    if (group) return split_tokens(tokens_, {open + 1, value.end - 1}, ",");
+    return python ? split_tokens(tokens_, value, ",") : std::vector<Range>();
+  }
+
+  /// Whether a call makes an object of the type that the function returns: make_float2, Pair, thrust::make_tuple.
+  [[nodiscard]] bool makes_returned(Range name) const {
+    for (Position at = name.begin; at < name.end; ++at) {
+      const auto text = tokens_.list[at].text;
+      if (text.substr(0, 5) == "make_") return true;
+      for (Position p = function_.specifiers.begin; p < function_.specifiers.end; ++p)
+        if (tokens_.is_name(at) && tokens_.is(p, text)) return true;
+    }
+    return false;
   }
 
   void python_assignment(Range range) {
@@ -146,8 +203,10 @@ class FactReader {
       const bool each = targets.size() == values.size() && targets.size() > 1;
       // A tuple is evaluated before anything is assigned: exchanged names must not count as assigned already.
       const std::size_t base = writer_.facts().size();
-      for (std::size_t i = 0; i < targets.size(); ++i)
+      for (std::size_t i = 0; i < targets.size(); ++i) {
+        if (!each && targets.size() > 1) writer_.expressions().select_element(value, i);
         writer_.assign(targets[i], operation, each ? values[i] : shares.next());
+      }
       if (each) order_tuple(base);
     }
   }
@@ -180,14 +239,53 @@ class FactReader {
     if (first) declares = is_declaration(left);
     if (at < range.end) {
       Range value{at + 1, range.end};
+      if (const auto targets = bound_names(left); !targets.empty()) {
+        SharedValue shares(value);
+        for (std::size_t i = 0; i < targets.size(); ++i) {
+          writer_.expressions().select_element(value, i);
+          writer_.assign(targets[i], "=", shares.next()).declares = tokens_.is(left.end - 1, "]");
+        }
+        return;
+      }
+      if (const auto name = bracketed_name(left); name != k_nowhere) {  // Type (&name)[2] = value
+        auto& fact = writer_.add(writer_.id(name));
+        fact.declares = true;
+        writer_.expressions().read(value, {}, fact.uses);
+        return writer_.declare(writer_.id(name), variable(left, tokens_.is(left.end - 1, "]")), true);
+      }
       if (declares && refers(left, value))
         return writer_.expressions().add_reference(tokens_.list[left.end - 1].text, value);
       chained(at, value);
       auto& fact = writer_.assign(left, tokens_.list[at].text, value);
       fact.declares = declares && !has_static(left);
+      fact.copies = fact.declares && !fact.memory && !is_pointer(left);
+      if (declares) writer_.declare(fact.target, variable(left, tokens_.is(left.end - 1, "]")), true);
       return;
     }
     if (declares) declare(left);
+  }
+
+  /// The position of the name in Type (&name)[2] and Type (*name).
+  [[nodiscard]] Position bracketed_name(Range left) const {
+    Position end = left.end;
+    while (end > left.begin && tokens_.is(end - 1, "]") && tokens_.partner[end - 1] != k_nowhere &&
+           tokens_.partner[end - 1] > left.begin)
+      end = tokens_.partner[end - 1];
+    if (end < left.begin + 5 || !tokens_.is(end - 1, ")") || !tokens_.is_name(end - 2) || !tokens_.is(end - 4, "("))
+      return k_nowhere;
+    const bool typed = tokens_.is_name(end - 5) || tokens_.is(end - 5, ">") || tokens_.is(end - 5, ">>");
+    return typed && (tokens_.is(end - 3, "&") || tokens_.is(end - 3, "*")) ? end - 2 : k_nowhere;
+  }
+
+  /// The names in auto [a, b] and std::tie(a, b).
+  [[nodiscard]] std::vector<Range> bound_names(Range left) const {
+    if (left.end < left.begin + 4) return {};
+    const Position open = tokens_.partner[left.end - 1];
+    if (open == k_nowhere || open <= left.begin) return {};
+    const bool binds = tokens_.is(open, "[") && (tokens_.is(open - 1, "auto") || tokens_.is(open - 1, "&")) &&
+                       (tokens_.is(left.begin, "auto") || tokens_.is(left.begin, "const"));
+    const bool ties = tokens_.is(open, "(") && tokens_.is(open - 1, "tie");
+    return binds || ties ? split_tokens(tokens_, {open + 1, left.end - 1}, ",") : std::vector<Range>();
   }
 
   /// a = b = c: all of them get the last value. The first assignment is left to the caller, with `value`.
@@ -224,6 +322,19 @@ class FactReader {
     }
   }
 
+  /// Whether a declaration makes a pointer, or perhaps one.
+  [[nodiscard]] bool is_pointer(Range left) const {
+    for (Position at = left.begin; at < left.end; ++at)
+      for (const auto* word : {"*", "&", "&&", "auto"})
+        if (tokens_.is(at, word)) return true;
+    return left.end < left.begin + 2;
+  }
+
+  [[nodiscard]] FactWriter::Variable variable(Range left, bool array) const {
+    const bool constant = tokens_.is(left.begin, "const") || tokens_.is(left.begin + 1, "const");
+    return {has_static(left), array, constant};
+  }
+
   [[nodiscard]] bool has_static(Range range) const {
     return tokens_.is(range.begin, "static") || tokens_.is(range.begin, "__shared__") ||
            tokens_.is(range.begin, "extern");
@@ -234,8 +345,9 @@ class FactReader {
     if (!tokens_.is_name(left.begin)) return false;
     for (Position at = left.begin + 1; at < left.end; ++at) {
       if (tokens_.is(at, "[") || tokens_.is(at, "(") || tokens_.is(at, ".") || tokens_.is(at, "->")) return false;
-      if (!tokens_.is_name(at)) continue;
-      if (tokens_.is_name(at - 1) || tokens_.is(at - 1, ">") || tokens_.is(at - 1, "*") || tokens_.is(at - 1, "&"))
+      if (!tokens_.is_name(at) || tokens_.is(at - 1, "typename")) continue;
+      if (tokens_.is_name(at - 1) || tokens_.is(at - 1, ">") || tokens_.is(at - 1, ">>") || tokens_.is(at - 1, "*") ||
+          tokens_.is(at - 1, "&"))
         return true;
     }
     return false;
@@ -249,15 +361,26 @@ class FactReader {
     return tokens_.is(value.begin, "*");
   }
 
+  /// Type name; Type name[4]; Type name(a, b); Type name{a, b};
   void declare(Range left) {
-    if (has_static(left)) return;
     Position name = k_nowhere;
-    for (Position at = left.begin; at < left.end && !tokens_.is(at, "[") && !tokens_.is(at, "("); ++at)
+    Position at = left.begin;
+    for (; at < left.end && !tokens_.is(at, "[") && !tokens_.is(at, "(") && !tokens_.is(at, "{"); ++at)
       if (tokens_.is_name(at)) name = at;
     if (name == k_nowhere) return;
-    writer_.add(writer_.id(name)).declares = true;
-    const bool plain = name + 1 == left.end && name == left.begin + 1;  // Type name
-    if (plain && side_ == Side::Device) writer_.declare_unset(writer_.id(name));
+    const bool shared = has_static(left);
+    const auto id = writer_.id(name);
+    const bool array = tokens_.is(at, "[");
+    while (at < left.end && tokens_.is(at, "[")) at = tokens_.after_group(at, left.end);
+    const bool made = at + 1 < left.end && tokens_.after_group(at, left.end) == left.end;
+    if (made && !shared) {
+      auto& fact = writer_.add(id);
+      fact.declares = true;
+      writer_.expressions().read({at + 1, left.end - 1}, {}, fact.uses);
+    } else if (!shared) {
+      writer_.add(id).declares = true;
+    }
+    writer_.declare(id, variable(left, array), shared || made || side_ == Side::Host);
   }
 
   /// The effects of the calls in a statement.
@@ -274,7 +397,7 @@ class FactReader {
       else if (writer_.expressions().is_own_call(call))
         recurse(call);
       else
-        effects_.read(call);
+        effects_.read(call, range);
     }
   }
 

@@ -74,7 +74,7 @@ class Names {
   std::vector<std::string_view> texts_;
 };
 
-/// A name in an expression.
+/// A name in an expression. Without a name: the role of an expression inside a larger one.
 struct Use {
   NameId name = 0;
   DependenceKind kind = DependenceKind::Additive;
@@ -91,15 +91,25 @@ struct Use {
   std::uint32_t factor_id = 0;
   /// The use is a divisor of its product.
   bool divides = false;
-  /// A memory use and the address uses that choose its place share a number; 0: none.
-  std::uint32_t memory_use_id = 0;
+  /// For a place like p[i + n] or p[i - n]: the hash of p[i], and which of them it is: 1 or -1.
+  std::uint64_t base_hash = 0;
+  int offset = 0;
+  /// A number for the place that a use of memory reads. The former value of a target has the place of the target.
+  std::uint32_t place_id = 0;
+  /// With `address`: the place that the use chooses.
+  std::uint32_t chooses = 0;
+  /// The use is a term of a sum: acc + x.
+  bool added = false;
+  /// The use is an operand of a maximum or a minimum.
+  bool extremum = false;
+  /// The use goes through a function that is known and not linear: tanh(h), a / h.
+  bool curved = false;
   /// The use only decides which of several values is taken: the condition of c ? a : b.
   bool is_select_condition = false;
   /// The use goes through a kernel that the host launches here.
   bool launched = false;
-  /// In the loop that is analysed: the value that is used, and, of memory, the value of the pointer.
-  mutable std::uint32_t value = 0;
-  mutable std::uint32_t pointer = 0;
+  /// A number in the function.
+  std::uint32_t id = 0;
 };
 
 /// One assignment.
@@ -109,8 +119,9 @@ struct Fact {
   /// The fact writes the memory that the target points to, at `location_hash`.
   bool memory = false;
   std::uint64_t location_hash = 0;
-  /// The fact declares the target.
+  /// The fact declares the target, and, with `copies`, as an object of its own and no pointer.
   bool declares = false;
+  bool copies = false;
   /// The fact exchanges two pointers or values.
   bool swaps = false;
   /// The fact adds to the target, which keeps its earlier values.
@@ -119,14 +130,16 @@ struct Fact {
   bool alternates = false;
   /// The fact sets one member of the target and leaves the others.
   bool partial = false;
-  /// The fact returns an object; its uses are the members.
+  /// The fact returns an object; its uses are the members. Or, with `member`, it returns this one of them.
   bool returns_object = false;
+  std::string_view member;
+  /// The fact returns one of several values: its number from 1 on; else 0.
+  std::uint32_t element = 0;
   /// The assigned expression.
   Range expression;
   std::vector<Use> uses;
-  /// In the loop that is analysed: the value that is made, and, of memory, the value of the pointer.
-  mutable std::uint32_t value = 0;
-  mutable std::uint32_t pointer = 0;
+  /// A number in the function, not one of a use.
+  std::uint32_t id = 0;
 };
 
 /// An effect between the parameters of a function, or from one to the return value.
@@ -134,9 +147,12 @@ struct Effect {
   std::size_t from = 0;
   bool from_memory = false;
   bool returns = false;
+  /// Of several values that are returned: the number of this one, from 1 on.
+  std::uint32_t element = 0;
   std::size_t to = 0;
   bool to_memory = false;
-  DependenceKind kind = DependenceKind::Arbitrary;
+  /// How: kind, product, factor, and whether it is added, an extremum, not linear, or only decides.
+  Use role{.kind = DependenceKind::Arbitrary};
   /// The effect is one of a member on itself, in an object of several.
   bool of_member = false;
 };

@@ -67,6 +67,10 @@ FunctionFlow::FunctionFlow(const Function& function, const Summaries& summaries,
     : function_(function), side_(side) {
   for (const auto& parameter : function.parameters) (void)names_.id(parameter.name);
   facts_ = read_facts(function, summaries, names_, side);
+  for (std::uint32_t i = 0; i < facts_.size(); ++i) {
+    facts_[i].id = i;
+    for (auto& use : facts_[i].uses) use.id = use_count_++;
+  }
   for (const auto& parameter : function.parameters) {
     parameters_.push_back(names_.parts(names_.id(parameter.name)));
     given_.insert(parameters_.back().begin(), parameters_.back().end());
@@ -96,18 +100,21 @@ FunctionFlow::FunctionFlow(const Function& function, const Summaries& summaries,
   find_aliases();
   if (side_ == Side::Device) find_places();
   find_divergence();
+  find_indices();
+  find_block_memory();
 }
 
 void FunctionFlow::find_conditions() {
   constexpr std::size_t k_max_condition_names = 16;
-  condition_names_.resize(function_.nodes.size());
+  conditions_.resize(function_.nodes.size());
   for (std::size_t i = 0; i < function_.nodes.size(); ++i) {
     const auto& node = function_.nodes[i];
     if (node.kind != NodeKind::Branch) continue;
-    for (Position at = node.tokens.begin; at < node.tokens.end && condition_names_[i].size() < k_max_condition_names;
+    for (Position at = node.tokens.begin; at < node.tokens.end && conditions_[i].size() < k_max_condition_names;
          ++at) {
       if (!function_.tokens->is_name(at)) continue;
-      if (const auto name = names_.find(function_.tokens->list[at].text)) condition_names_[i].push_back(*name);
+      if (const auto name = names_.find(function_.tokens->list[at].text))
+        conditions_[i].push_back({*name, side_ == Side::Device && function_.tokens->is(at + 1, "[")});
     }
   }
 }
@@ -163,7 +170,7 @@ void FunctionFlow::find_aliases() {
   }
   find_rotations(pointer);
   for (auto fact = facts_.rbegin(); fact != facts_.rend(); ++fact) {  // a pointer is made of a pointer
-    if (side_ == Side::Host || fact->memory || !pointer[fact->target] || fact->uses.empty()) continue;
+    if (side_ == Side::Host || fact->memory || fact->copies || !pointer[fact->target] || fact->uses.empty()) continue;
     const auto& use = fact->uses.front();
     const bool moves =
         std::any_of(fact->uses.begin(), fact->uses.end(), [&](const Use& each) { return each.name == fact->target; });
@@ -183,20 +190,50 @@ void FunctionFlow::find_aliases() {
   derived_.assign(count_, false);
   std::vector<bool> of_caller(count_, false);
   for (const auto parameter : given_) of_caller[parameter] = pointer[parameter];
+  std::vector<std::size_t> regions;  // the facts that make them
   for (const bool rotating : {false, true}) {
     for (std::size_t i = 0; i < facts_.size(); ++i) {
       const auto& fact = facts_[i];
-      if (fact.memory || fact.target == k_return || !pointer[fact.target] || rotates_[i] != rotating) continue;
+      if (fact.memory || fact.copies || fact.target == k_return || !pointer[fact.target] || rotates_[i] != rotating)
+        continue;
       // A variable of an inner block that is called like a parameter is another one.
       const bool hides = fact.declares && side_ == Side::Device && given_.count(fact.target) != 0;
-      if (hides || is_disjoint_region(fact, of_caller)) continue;
+      if (!hides && is_disjoint_region(fact, of_caller)) regions.push_back(i);
+      if (hides || (!regions.empty() && regions.back() == i)) continue;
       join_sources(fact, pointer, join);
       derived_[fact.target] = true;
       for (const auto& use : fact.uses)
         if (!use.address && of_caller[use.name]) of_caller[fact.target] = true;
     }
-    if (!rotating) apart_ = parent_;
+    if (rotating) break;
+    // What is read before it is written was filled by another name: the regions of that buffer overlap.
+    const auto unwritten = read_first(pointer);
+    std::unordered_map<NameId, std::vector<std::size_t>> buffers;  // by root: their regions
+    std::unordered_set<NameId> overlapping;
+    for (const auto i : regions) {
+      const auto buffer = root(facts_[i].uses.front().name);
+      buffers[buffer].push_back(i);
+      if (unwritten[root(facts_[i].target)] || unwritten[buffer]) overlapping.insert(buffer);
+    }
+    for (const auto buffer : overlapping)
+      for (const auto i : buffers[buffer]) join_sources(facts_[i], pointer, join);
+    apart_ = parent_;
   }
+}
+
+/// By root: whether memory is read before anything is written to it by its names. Something else has filled it.
+std::vector<bool> FunctionFlow::read_first(const std::vector<bool>& pointer) const {
+  std::vector<bool> seen(count_, false);
+  std::vector<bool> read(count_, false);
+  for (const auto& fact : facts_) {
+    if (!fact.memory && pointer[fact.target]) continue;  // &p[i] is only a place
+    for (const auto& use : fact.uses) {
+      if (!use.memory || seen[root(use.name)]) continue;
+      seen[root(use.name)] = read[root(use.name)] = true;
+    }
+    if (fact.memory) seen[root(fact.target)] = true;
+  }
+  return read;
 }
 
 /// float* second = buffer + n, once, from a buffer of this function: a region with no other access.
@@ -265,6 +302,54 @@ void FunctionFlow::find_divergence() {
   }
 }
 
+void FunctionFlow::find_block_memory() {
+  const auto& tokens = *function_.tokens;
+  std::vector<bool> roots(count_, false);
+  barriers_.assign(function_.nodes.size(), false);
+  for (std::size_t i = 0; i < function_.nodes.size(); ++i) {
+    const auto& node = function_.nodes[i];
+    const Position begin = node.tokens.begin + (tokens.is(node.tokens.begin, "extern") ? 1U : 0U);
+    for (Position at = begin; tokens.is(begin, "__shared__") && at < node.tokens.end; ++at)
+      if (const auto name = tokens.is_name(at) ? names_.find(tokens.list[at].text) : std::nullopt)
+        roots[root(*name)] = true;
+    barriers_[i] = node.kind == NodeKind::Plain && tokens.syntax == Syntax::CFamily &&
+                   (tokens.is(node.tokens.begin, "__syncthreads") || tokens.is(node.tokens.begin + 2, "sync"));
+  }
+  of_block_.assign(count_, false);
+  for (NameId name = 0; name < count_; ++name) of_block_[name] = roots[root(name)];
+}
+
+void FunctionFlow::find_indices() {
+  indices_.assign(count_, false);
+  values_.assign(count_, false);
+  std::vector<std::vector<std::uint32_t>> made(count_);  // by name: the facts that set it
+  for (const auto& fact : facts_)
+    if (!fact.memory) made[fact.target].push_back(fact.id);
+  const auto close = [&](std::vector<bool>& marked, std::vector<NameId> queue) {
+    while (!queue.empty()) {
+      const auto name = queue.back();
+      queue.pop_back();
+      if (marked[name]) continue;
+      marked[name] = true;
+      if (owners_[name] != name) queue.push_back(owners_[name]);
+      for (const auto fact : made[name])
+        for (const auto& use : facts_[fact].uses)
+          if (!use.address && !use.memory) queue.push_back(use.name);
+    }
+  };
+  std::vector<NameId> chosen, stored;
+  for (const auto& fact : facts_) {
+    const bool stores = fact.memory || fact.target == k_return || given_.count(fact.target) != 0;
+    for (const auto& use : fact.uses) {
+      if (use.memory) continue;
+      if (use.address) chosen.push_back(use.name);
+      if (!use.address && stores) stored.push_back(use.name);
+    }
+  }
+  close(indices_, std::move(chosen));
+  close(values_, std::move(stored));
+}
+
 /// Finds pointers into buffers that one statement of the loop sets, and nothing else does. Equal expressions are equal
 /// places.
 void FunctionFlow::find_places() {
@@ -320,23 +405,6 @@ Regions FunctionFlow::regions_in(std::uint32_t loop, std::uint32_t first, std::u
     region = whole.count(root(region->first)) != 0 && set_once_.count(region->first) != 0 ? regions.erase(region)
                                                                                           : std::next(region);
   return regions;
-}
-
-FunctionFlow::Edge FunctionFlow::edge(std::uint32_t index, const Use& use, NameId from, NameId to) const {
-  const auto& fact = facts_[index];
-  return {from,
-          to,
-          use.kind,
-          use.address,
-          use.memory,
-          index,
-          use.product_id,
-          use.factor_id,
-          use.divides,
-          use.of_target,
-          use.launched,
-          use.location_hash != 0 && use.location_hash == fact.location_hash,
-          fact.partial && side_ == Side::Host};
 }
 
 /// Whether the function, or a kernel that it launches, writes something that is neither its own nor an argument.

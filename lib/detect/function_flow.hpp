@@ -57,30 +57,13 @@ class FunctionFlow {
   [[nodiscard]] std::size_t facts_in(std::uint32_t loop) const;
   [[nodiscard]] std::string_view name(NameId id) const { return names_.text(id); }
   [[nodiscard]] bool is_parameter(NameId id) const;
+  /// Whether a variable is used to choose places in memory, and for nothing else.
+  [[nodiscard]] bool is_index(NameId name) const { return indices_[name] && !values_[name]; }
   /// Whether the loop doubles or halves its variable: stages of a tree, not steps of time.
   [[nodiscard]] bool is_geometric(std::uint32_t loop) const;
   /// Whether the loop has at most a handful of iterations, by a literal number.
   [[nodiscard]] bool is_short(std::uint32_t loop) const;
 
-  /// In edges where two values of a name meet.
-  static constexpr std::uint32_t k_no_fact = std::numeric_limits<std::uint32_t>::max();
-  struct Edge {
-    NameId from = 0;
-    NameId to = 0;
-    DependenceKind kind = DependenceKind::Additive;
-    bool address = false;
-    bool from_memory = false;
-    std::uint32_t fact = k_no_fact;
-    std::uint32_t product_id = 0;
-    std::uint32_t factor_id = 0;
-    bool divides = false;
-    bool of_target = false;
-    /// A kernel computes one from the other; `own`: at the same place, as in y[b] = f(y[b]).
-    bool launched = false;
-    bool own = false;
-    /// Host: writes one member of an object.
-    bool partial = false;
-  };
 
  private:
   void find_aliases();
@@ -90,6 +73,7 @@ class FunctionFlow {
   void join_sources(const Fact& fact, const std::vector<bool>& pointer, Join join) const;
   void find_divergence();
   [[nodiscard]] bool is_disjoint_region(const Fact& fact, const std::vector<bool>& of_caller) const;
+  [[nodiscard]] std::vector<bool> read_first(const std::vector<bool>& pointer) const;
   [[nodiscard]] NameId root(NameId name) const;
   /// Names and the memory that they point to are different nodes of a graph.
   [[nodiscard]] NameId memory_of(NameId name) const {
@@ -108,11 +92,11 @@ class FunctionFlow {
     bool reads = false;  ///< one that it writes
   };
   [[nodiscard]] SideEffects side_effects() const;
-  /// The edge from a value that the fact `index` uses to the one that it makes.
-  [[nodiscard]] Edge edge(std::uint32_t index, const Use& use, NameId from, NameId to) const;
   void find_places();  // on the device only: the host has whole tensors
   [[nodiscard]] Regions regions_in(std::uint32_t loop, std::uint32_t first, std::uint32_t end) const;
   void find_conditions();
+  void find_indices();
+  void find_block_memory();
 
   friend class Iteration;
   friend class LoopGraph;
@@ -127,6 +111,7 @@ class FunctionFlow {
   std::vector<bool> has_members_;     ///< for each name
   std::unordered_set<NameId> given_;  ///< all parameters
   std::vector<Fact> facts_;
+  std::uint32_t use_count_ = 0;
   std::size_t count_;
   std::vector<NameId> parent_;
   /// The same without those facts in which pointers take turns.
@@ -142,6 +127,10 @@ class FunctionFlow {
     NameId place = 0;
   };
   std::unordered_map<NameId, SetOnce> set_once_;
+  std::vector<bool> of_block_;  ///< by name: whether it leads to memory that the threads of a block share
+  std::vector<bool> barriers_;  ///< by node: whether the threads of a block wait for each other
+  std::vector<bool> indices_;  ///< by name: whether it takes part in an index
+  std::vector<bool> values_;   ///< by name: whether it takes part in a value that is stored or returned
   /// For each name and memory: the number of its first value in the loop that is analysed, and of its current ones.
   static constexpr NameId k_no_number = std::numeric_limits<NameId>::max();
   mutable std::vector<NameId> numbers_;
@@ -149,8 +138,13 @@ class FunctionFlow {
   /// For each node: the end of the innermost branch around it.
   std::vector<std::uint32_t> branch_end_;
   std::vector<std::uint32_t> branch_begin_;
+  /// A name in a condition, or the memory that it points to.
+  struct Asked {
+    NameId name = 0;
+    bool memory = false;
+  };
   /// For each node: the names in the header of a branch.
-  std::vector<std::vector<NameId>> condition_names_;
+  std::vector<std::vector<Asked>> conditions_;
   /// For each name: whether its value varies across threads (bit 31) or blocks (a bit for each axis).
   std::vector<std::uint32_t> divergence_mask_;
 };

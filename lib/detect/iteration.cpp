@@ -35,8 +35,19 @@ Iteration::~Iteration() {
 }
 
 void Iteration::read_body() {
+  made_.resize(end_ - first_);
+  pointers_.resize(end_ - first_);
+  std::uint32_t last_use = 0;
+  for (auto i = first_; i < end_; ++i) {
+    const auto& uses = flow_.facts_[i].uses;
+    if (uses.empty()) continue;
+    if (last_use == 0) first_use_ = uses.front().id;
+    last_use = uses.back().id + 1;
+  }
+  used_.resize(last_use - first_use_);
   find_whole_objects();
   find_shared_memory();
+  if (begin_ != 0) find_moving();
   read_statements();
   if (begin_ != 0) close_cycles();
   sort_edges();
@@ -53,6 +64,7 @@ void Iteration::read_statements() {
     const bool opens = nodes[node].kind != NodeKind::Plain && open_.size() < k_max_open;
     if (opens && nodes[node].kind == NodeKind::Loop) open(node);
     for (; fact < end_ && flow_.facts_[fact].node == node; ++fact) define(fact);
+    if (flow_.barriers_[node]) pass_barrier();
     if (opens && nodes[node].kind == NodeKind::Branch) open(node);
   }
   while (!open_.empty()) close();
@@ -78,16 +90,53 @@ void Iteration::sort_edges() {
   edges_ = std::move(sorted);
 }
 
+/// An object that is set as a whole is one value. One that is only read as a whole is what its members are.
 void Iteration::find_whole_objects() {
-  const auto see = [&](NameId name) {
-    if (flow_.has_members_[name]) whole_.insert(name);
-  };
+  constexpr std::size_t k_max_members = 32;
   for (auto i = first_; i < end_; ++i) {
     const auto& fact = flow_.facts_[i];
-    if (!fact.declares) see(fact.target);
+    if (!fact.declares && flow_.has_members_[fact.target]) whole_.insert(fact.target);
     for (const auto& use : fact.uses)
-      if (!fact.returns_object && !(use.of_target && use.name == fact.target)) see(use.name);
+      if (flow_.has_members_[use.name] && flow_.names_.parts(use.name).size() > k_max_members) whole_.insert(use.name);
   }
+}
+
+/// What the threads of a block have written by one name of their memory is there for its other names.
+void Iteration::pass_barrier() {
+  for (const auto node : shared_) {
+    if (node < flow_.count_ || !flow_.of_block_[node - flow_.count_]) continue;
+    if (const auto latest = now(key(Slot::Latest, node)); latest != k_no_value) set(key(Slot::Current, node), latest);
+  }
+}
+
+/// Finds the variables of the loop, pointers that advance, and what is computed of them.
+void Iteration::find_moving() {
+  if (flow_.side_ == Side::Host) return;
+  const auto advances = [](const Fact& fact) {
+    return std::any_of(fact.uses.begin(), fact.uses.end(), [&](const Use& use) { return use.name == fact.target; });
+  };
+  std::unordered_set<NameId> reset;
+  for (auto i = first_; i < end_; ++i)
+    if (!flow_.facts_[i].memory && inside(flow_.facts_[i]) && !advances(flow_.facts_[i]))
+      reset.insert(flow_.facts_[i].target);
+  for (auto i = first_; i < end_; ++i) {
+    const auto& fact = flow_.facts_[i];
+    if (fact.memory) continue;
+    const bool moves = !inside(fact) || (advances(fact) && reset.count(fact.target) == 0) ||
+                       std::any_of(fact.uses.begin(), fact.uses.end(), [&](const Use& use) {
+                         return !use.memory && !use.address && use.kind != DependenceKind::Arbitrary &&
+                                moving_.count(use.name) != 0;
+                       });
+    if (moves) moving_.insert(fact.target);
+  }
+}
+
+/// Whether a fact writes memory of the caller at another place in every iteration: the other places keep what they hold.
+bool Iteration::streams(const Fact& fact) const {
+  if (!fact.memory || fact.alternates || !flow_.is_parameter(fact.target)) return false;
+  return std::any_of(fact.uses.begin(), fact.uses.end(), [&](const Use& use) {
+    return use.of_target && use.address && !use.memory && moving_.count(use.name) != 0;
+  });
 }
 
 /// Finds the memory that has several names in the loop: a write by one of them says little about the others.
@@ -130,9 +179,7 @@ void Iteration::set(Key key, Value value) {
   flow_.now_[key] = value;
 }
 
-void Iteration::connect(Value from, Value to) {
-  edges_.push_back({.from = from, .to = to, .fact = FunctionFlow::k_no_fact});
-}
+void Iteration::connect(Value from, Value to) { edges_.push_back({.from = from, .to = to}); }
 
 /// One value that is any of `sources`.
 Value Iteration::meet(NameId node, const std::vector<Value>& sources) {
@@ -158,6 +205,17 @@ Value Iteration::resolve(Value value) const {
 
 Value Iteration::read(NameId name, bool memory) {
   const auto node = node_of(name, memory);
+  if (flow_.has_members_[name] && whole_.count(name) == 0) {
+    std::vector<Value> members;
+    for (const auto part : flow_.names_.parts(name))
+      for (const bool each : {false, true}) members.push_back(read_part(part, each));
+    return meet(node, members);
+  }
+  return read_part(name, memory);
+}
+
+Value Iteration::read_part(NameId name, bool memory) {
+  const auto node = node_of(name, memory);
   (void)head_of(node);
   if (const auto mine = now(own(name, memory)); mine != k_no_value) {
     const auto latest = now(key(Slot::Latest, node));
@@ -172,15 +230,15 @@ void Iteration::define(std::uint32_t index) {
   const auto before = read(fact.target, fact.memory);
   const auto target = add_value(node, false);
   add_uses(index, target);
-  fact.value = target;
-  fact.pointer = fact.memory ? read(fact.target, false) : target;
+  made_[index - first_] = target;
+  pointers_[index - first_] = fact.memory ? read(fact.target, false) : target;
   defined_at_[target] = fact.location_hash;
   // Another element, or another member, leaves what this iteration has put into the rest.
   const bool partial = fact.partial || merged(fact.target) != fact.target;
-  const bool rest = (fact.memory || partial) && defined_at_[before] != fact.location_hash && !stale_[before];
-  const bool keeps = fact.target == k_return || fact.swaps || fact.appends || fact.alternates ||
+  const bool rest = (partial || (fact.memory && defined_at_[before] != fact.location_hash)) && !stale_[before];
+  const bool keeps = (fact.target == k_return && fact.element == 0) || fact.swaps || fact.appends || fact.alternates ||
                      (partial && flow_.side_ == Side::Host);
-  if (rest || keeps) {
+  if (rest || keeps || streams(fact)) {
     connect(before, target);
     stale_[target] = stale_[before];
   }
@@ -207,18 +265,20 @@ void Iteration::define(std::uint32_t index) {
   }
   if (flow_.aliased_[fact.target] || declared == node) return;
   (void)head_of(declared);
-  set(key(Slot::Current, declared), add_value(declared, false));
+  const auto value = add_value(declared, false);
+  if (fact.copies) connect(target, value);
+  set(key(Slot::Current, declared), value);
 }
 
 void Iteration::add_uses(std::uint32_t index, Value target) {
   const auto& fact = flow_.facts_[index];
   decide(fact, target);
   for (const auto& use : fact.uses) {
-    use.value = read(use.name, use.memory);
-    use.pointer = use.memory ? read(use.name, false) : use.value;
+    const auto value = read(use.name, use.memory);
+    used_[use.id - first_use_] = {value, use.memory ? read(use.name, false) : value};
     if (use.is_select_condition) continue;
-    edges_.push_back(flow_.edge(index, use, use.value, target));
-    edges_.back().partial = edges_.back().partial || (flow_.side_ == Side::Host && merged(fact.target) != fact.target);
+    const bool partial = flow_.side_ == Side::Host && (fact.partial || merged(fact.target) != fact.target);
+    edges_.push_back({value, target, index, &use, use.of_target, partial});
   }
 }
 
@@ -229,13 +289,18 @@ void Iteration::decide(const Fact& fact, Value target) {
   for (const auto& use : fact.uses)
     if (use.address && !use.memory) guards.push_back(use.name);
   std::sort(guards.begin(), guards.end());
-  const auto add = [&](NameId name, bool memory) {
-    if (!std::binary_search(guards.begin(), guards.end(), name)) decisions_.emplace_back(read(name, memory), target);
+  const auto add = [&](NameId name, bool memory, bool compares) {
+    if (memory || !std::binary_search(guards.begin(), guards.end(), name))
+      decisions_.push_back({read(name, memory), target, compares});
   };
-  if (flow_.branch_end_[fact.node] <= flow_.condition_names_.size())
-    for (const auto name : flow_.condition_names_[flow_.branch_begin_[fact.node]]) add(name, false);
+  if (flow_.branch_end_[fact.node] <= flow_.conditions_.size()) {
+    const auto branch = flow_.branch_begin_[fact.node];
+    const bool by_order = compares(flow_.function_.nodes[branch].tokens);
+    for (const auto& asked : flow_.conditions_[branch]) add(asked.name, asked.memory, by_order);
+  }
+  const bool by_order = compares(flow_.function_.nodes[fact.node].tokens);
   for (const auto& use : fact.uses)
-    if (use.is_select_condition) add(use.name, use.memory);
+    if (use.is_select_condition) add(use.name, use.memory, by_order);
 }
 
 void Iteration::open(std::uint32_t node) {
@@ -360,24 +425,31 @@ std::uint64_t Iteration::condition_of(std::uint32_t node) {
   std::uint64_t number = 1469598103934665603U;
   const auto add = [&](std::uint64_t part) { number = (number ^ part) * 1099511628211U; };
   for (Position at = range.begin; at < range.end; ++at) add(std::hash<std::string_view>{}(tokens.list[at].text));
-  for (const auto name : flow_.condition_names_[node]) add(read(name, false));
+  for (const auto& asked : flow_.conditions_[node]) add(read(asked.name, asked.memory));
   return number | 1U;
 }
 
 /// Whether a branch keeps out threads, or elements beyond the end: what it fills is filled.
 bool Iteration::is_guard(std::uint32_t node) const {
-  const auto& names = flow_.condition_names_[node];
+  const auto& names = flow_.conditions_[node];
   return !chooses_iterations(node) ||
-         std::none_of(names.begin(), names.end(), [&](NameId name) { return set_.count(name) != 0; });
+         std::none_of(names.begin(), names.end(), [&](const auto& asked) { return set_.count(asked.name) != 0; });
+}
+
+bool Iteration::compares(Range condition) const {
+  const auto& tokens = *flow_.function_.tokens;
+  for (Position at = condition.begin; at < condition.end; ++at)
+    for (const auto* word : {"<", ">", "<=", ">="})
+      if (tokens.is(at, word)) return true;
+  return false;
 }
 
 bool Iteration::chooses_iterations(std::uint32_t branch) const {
   const auto& tokens = *flow_.function_.tokens;
   const auto range = flow_.function_.nodes[branch].tokens;
   for (Position at = range.begin; at < range.end; ++at)
-    for (const auto* word : {"<", ">", "<=", ">=", "!="})
-      if (tokens.is(at, word)) return false;
-  return true;
+    if (tokens.is(at, "!=")) return false;
+  return !compares(range);
 }
 
 }  // namespace detect

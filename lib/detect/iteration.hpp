@@ -31,8 +31,21 @@ class Iteration {
   Iteration& operator=(const Iteration&) = delete;
 
  protected:
-  using Edge = FunctionFlow::Edge;
   static constexpr Value k_no_value = std::numeric_limits<Value>::max();
+  /// In edges where two values of a name meet.
+  static constexpr std::uint32_t k_no_fact = std::numeric_limits<std::uint32_t>::max();
+  /// From a value to one that is made of it.
+  struct Edge {
+    Value from = 0;
+    Value to = 0;
+    std::uint32_t fact = k_no_fact;
+    const Use* use = &k_meets;  ///< how
+    /// The value does not go this way: it only chooses a place to write to, or nothing of it is read there.
+    bool closed = false;
+    /// Host: writes one member of an object.
+    bool partial = false;
+  };
+  static constexpr Use k_meets{};
 
   [[nodiscard]] bool inside(const Fact& fact) const { return fact.node >= begin_ && fact.node < last_; }
   /// Reads the body; `ids_`, `edges_` and `decisions_` are complete afterwards, and the edges sorted by their sources.
@@ -59,6 +72,15 @@ class Iteration {
   }
   /// Whether a branch selects iterations, rather than threads like the guard of a partial tile.
   [[nodiscard]] bool chooses_iterations(std::uint32_t branch) const;
+  /// Whether a condition asks which of two values is greater.
+  [[nodiscard]] bool compares(Range condition) const;
+
+  /// The value that a fact makes.
+  [[nodiscard]] Value made(const Fact& fact) const { return made_[fact.id - first_]; }
+  /// The value that is used, and, of memory, the value of the pointer.
+  [[nodiscard]] Value used(const Use& use) const { return used_[use.id - first_use_].first; }
+  [[nodiscard]] Value pointer_of(const Use& use) const { return used_[use.id - first_use_].second; }
+  [[nodiscard]] Value pointer_of(const Fact& fact) const { return pointers_[fact.id - first_]; }
 
   const FunctionFlow& flow_;
   Regions regions_;
@@ -70,8 +92,13 @@ class Iteration {
   std::uint32_t end_ = 0;
   std::vector<Edge> edges_;
   std::vector<std::uint32_t> start_;  ///< by value: its first edge
-  /// From the value that decides to the value that is chosen.
-  std::vector<std::pair<Value, Value>> decisions_;
+  /// The value `from` decides, in some cases by an order, which value is taken: `to` or another one.
+  struct Decision {
+    Value from = 0;
+    Value to = 0;
+    bool compares = false;
+  };
+  std::vector<Decision> decisions_;
   std::vector<NameId> ids_;         ///< by value: the name, or the memory
   std::unordered_set<NameId> set_;  ///< names that the loop sets
   /// Heads that an iteration sets for the next one.
@@ -113,6 +140,9 @@ class Iteration {
   void close_cycles();
   void sort_edges();
   void find_whole_objects();
+  void find_moving();
+  void pass_barrier();
+  [[nodiscard]] bool streams(const Fact& fact) const;
   void find_shared_memory();
   void open(std::uint32_t node);
   void open_loop(Open& entry);
@@ -127,6 +157,7 @@ class Iteration {
   [[nodiscard]] std::uint64_t condition_of(std::uint32_t node);
   [[nodiscard]] bool is_guard(std::uint32_t node) const;
   [[nodiscard]] Value read(NameId name, bool memory);
+  [[nodiscard]] Value read_part(NameId name, bool memory);
   [[nodiscard]] Value resolve(Value value) const;
   [[nodiscard]] Value now(Key key) const { return flow_.now_[key]; }
   void set(Key key, Value value);
@@ -139,6 +170,10 @@ class Iteration {
     return key(Slot::Own, memory && flow_.side_ == Side::Device ? name + static_cast<NameId>(flow_.count_) : name);
   }
 
+  std::vector<Value> made_;                           ///< by fact
+  std::vector<Value> pointers_;                       ///< by fact, of memory
+  std::vector<std::pair<Value, Value>> used_;         ///< by use
+  std::uint32_t first_use_ = 0;
   std::vector<bool> stale_;                ///< by value: it may hold what was there before the iteration
   std::vector<std::uint64_t> defined_at_;  ///< by value: the place of its definition
   std::vector<Meeting> meetings_;          ///< by value
@@ -147,6 +182,7 @@ class Iteration {
   std::vector<Open> open_;
   Chain pending_;                          ///< the arms so far, of a branch with another arm
   std::vector<std::uint64_t> conditions_;  ///< of the open branches
+  std::unordered_set<NameId> moving_;      ///< names that another iteration gives another value, by counting
   std::unordered_set<NameId> whole_;       ///< objects with members that the loop also uses as a whole
   std::vector<NameId> shared_;             ///< memory that the loop reaches by several names, sorted
 };

@@ -10,7 +10,7 @@ inline namespace v0 {
 namespace detect {
 namespace {
 
-constexpr std::size_t k_max_effects = 64;
+constexpr std::size_t k_max_effects = 128;
 
 class LaunchLoopFinder {
  public:

@@ -21,7 +21,7 @@ class LoopFlow : private LoopGraph {
     int candidates = 64;
     std::optional<CarriedState> found;
     for (std::uint32_t component = 0; component < components_ && candidates > 0; ++component) {
-      if (!updates(component) || !fed_by_data(component)) continue;
+      if (!updates(component) || !(fed_by_data(component) || mixes_places_of(component) || feeds_itself(component))) continue;
       --candidates;
       auto state = judge(component);
       if (state && (!found || state->kind > found->kind)) found = state;
@@ -39,8 +39,10 @@ class LoopFlow : private LoopGraph {
       if (!carried) continue;
       for (const auto i : incoming_[component]) {
         const auto& edge = edges_[i];
-        if (component_[edge.from] != component || !edge.launched || edge.address) continue;
-        if (!edge.own || !chosen_by_iteration(flow_.facts_[edge.fact])) return true;
+        if (component_[edge.from] != component || !edge.use->launched || edge.use->address) continue;
+        const auto& fact = flow_.facts_[edge.fact];
+        const bool own = edge.use->location_hash != 0 && edge.use->location_hash == fact.location_hash;
+        if (!own || !chosen_by_iteration(fact)) return true;
       }
     }
     return false;
@@ -60,12 +62,14 @@ class LoopFlow : private LoopGraph {
     }
     if (!carried) return std::nullopt;
     state.kind = kind_of(component);
-    if (state.kind == DependenceKind::Scaled && contracts(component)) state.kind = DependenceKind::Arbitrary;
+    const bool closed = !fed_by_data(component) && !mixes_places_of(component);
+    if (closed || (state.kind == DependenceKind::Scaled && contracts(component)))
+      state.kind = DependenceKind::Arbitrary;
     if (!written_each_step(component)) {
       const bool recurs = state.kind == DependenceKind::Arbitrary
                               ? !passes_layers(component)
-                              : state.kind == DependenceKind::Scaled && decays(component);
-      if (!recurs) return std::nullopt;
+                              : state.kind == DependenceKind::Scaled && (decays(component) || weights(component));
+      if (!recurs || is_index(component)) return std::nullopt;
     }
     describe(component, state);
     return state;
@@ -73,31 +77,73 @@ class LoopFlow : private LoopGraph {
 
   [[nodiscard]] NameId name_of(std::uint32_t value) const {
     if (!is_memory(value)) return ids_[value];
-    // The name that the source writes to, not the root of its aliases.
+    // The name by which the source reads it, or writes it, not the root of its aliases.
     for (auto i = first_; i < end_; ++i) {
       const auto& fact = flow_.facts_[i];
-      if (inside(fact) && fact.memory && head(fact.value) == value) return fact.target;
+      if (!inside(fact) || component_[made(fact)] != component_[value]) continue;
+      for (const auto& use : fact.uses)
+        if (use.memory && !use.address && component_[used(use)] == component_[value] && head(used(use)) == value)
+          return use.name;
+      if (fact.memory && head(made(fact)) == value) return fact.target;
     }
     return ids_[value] - static_cast<NameId>(flow_.count_);
   }
 
   [[nodiscard]] DependenceKind kind_of(std::uint32_t component) const {
     DependenceKind kind = DependenceKind::Additive;
-    std::vector<std::tuple<std::uint32_t, std::uint32_t, std::uint32_t>> products;
-    for (const auto i : incoming_[component]) {
-      const auto& edge = edges_[i];
-      if (component_[edge.from] != component || edge.of_target) continue;
-      kind = std::max(kind, edge.kind);
-      if (edge.product_id != 0) products.emplace_back(edge.fact, edge.product_id, edge.factor_id);
-    }
-    // A product of the state with itself is not linear.
-    std::sort(products.begin(), products.end());
-    for (std::size_t i = 1; i < products.size(); ++i) {
-      const auto& [fact, term, factor] = products[i];
-      const auto& [fact_before, term_before, factor_before] = products[i - 1];
-      if (fact == fact_before && term == term_before && factor != factor_before) kind = DependenceKind::Arbitrary;
-    }
-    return kind;
+    (void)any_inside(component, [&](const Edge& edge) {
+      kind = std::max(kind, edge.use->kind);
+      return false;
+    });
+    return multiplies_itself(component) || chooses_among_sums(component) ? DependenceKind::Arbitrary : kind;
+  }
+
+  /// A product of the state with itself is not linear.
+  [[nodiscard]] bool multiplies_itself(std::uint32_t component) const {
+    std::unordered_map<std::uint64_t, std::uint32_t> products;
+    return any_inside(component, [&](const Edge& edge) {
+      if (edge.use->product_id == 0) return false;
+      const auto [known, added] = products.try_emplace(product(edge.fact, edge.use->product_id), edge.use->factor_id);
+      return !added && known->second != edge.use->factor_id;
+    });
+  }
+
+  /// Sums of the state and of something else, of which the greatest goes on: dynamic programming.
+  [[nodiscard]] bool chooses_among_sums(std::uint32_t component) const {
+    const bool chooses =
+        decided_[component] != Decided::No || any_inside(component, [](const Edge& edge) { return edge.use->extremum; });
+    return chooses && any_inside(component, [&](const Edge& edge) {
+             if (!edge.use->added || edge.use->kind != DependenceKind::Additive) return false;
+             const auto& uses = flow_.facts_[edge.fact].uses;
+             return std::any_of(uses.begin(), uses.end(), [&](const Use& use) {
+               return use.id != edge.use->id && use.added && !use.address && !use.is_select_condition &&
+                      use.kind <= DependenceKind::Scaled;
+             });
+           });
+  }
+
+  /// Whether a value goes on changing without data: by a function that is not linear, a product with itself, or as in
+  /// s = 69069 s + 1 and s ^= s << 13, the generators of random numbers.
+  [[nodiscard]] bool feeds_itself(std::uint32_t component) const {
+    if (flow_.side_ == Side::Host) return false;
+    struct Ways {
+      int count = 0;
+      bool shifts = false;
+      bool scales = false;
+    };
+    std::unordered_map<std::uint32_t, Ways> by_fact;
+    const bool curved = any_inside(component, [&](const Edge& edge) {
+      const auto& use = *edge.use;
+      if (use.address) return false;
+      auto& ways = by_fact[edge.fact];
+      ++ways.count;
+      ways.shifts = ways.shifts || (use.kind == DependenceKind::Arbitrary && use.added && use.product_id == 0);
+      ways.scales = ways.scales || (use.kind == DependenceKind::Scaled && use.added);
+      return use.curved && use.kind == DependenceKind::Arbitrary;
+    });
+    return curved || multiplies_itself(component) || std::any_of(by_fact.begin(), by_fact.end(), [&](const auto& fact) {
+             return fact.second.count > 1 ? fact.second.shifts : fact.second.scales && decided_[component] == Decided::No;
+           });
   }
 
   /// Whether elements are made of products of other elements, as in h = W h: more than a sum that is rescaled in place.
@@ -105,45 +151,35 @@ class LoopFlow : private LoopGraph {
     std::unordered_map<std::uint32_t, bool> known;
     return std::any_of(incoming_[component].begin(), incoming_[component].end(), [&](std::uint32_t i) {
       const auto& edge = edges_[i];
-      if (edge.kind != DependenceKind::Scaled || !is_memory(edge.from) || component_[edge.from] != component)
+      if (edge.use->kind != DependenceKind::Scaled || !is_memory(edge.from) || component_[edge.from] != component)
         return false;
       const auto memory = head(edge.from);
       const auto [entry, added] = known.try_emplace(memory, false);
-      if (added) entry->second = is_carried_[memory] && carries_memory(memory) && !reads_where_written(memory);
+      if (added) entry->second = is_carried_[memory] && mixes_places(memory);
       return entry->second;
     });
-  }
-
-  /// Whether all reads of some memory are at the places of its writes.
-  [[nodiscard]] bool reads_where_written(std::uint32_t value) const {
-    const auto& places = places_[value];
-    if (places.writers.empty()) return false;
-    const auto place = flow_.facts_[places.writers.front()].location_hash;
-    return std::all_of(places.reads.begin(), places.reads.end(),
-                       [&](const auto& read) { return read.second == place; }) &&
-           std::all_of(places.writers.begin(), places.writers.end(),
-                       [&](std::uint32_t i) { return flow_.facts_[i].location_hash == place; });
   }
 
   /// A sum is a scan, not a reduction, when each step stores its value at a place of its own.
   [[nodiscard]] bool written_each_step(std::uint32_t component) const {
     std::uint32_t update = 0;
-    for (const auto i : incoming_[component])
-      if (edges_[i].fact != FunctionFlow::k_no_fact && component_[edges_[i].from] == component)
-        update = std::max(update, flow_.facts_[edges_[i].fact].node);
+    (void)any_inside(component, [&](const Edge& edge) {
+      update = std::max(update, flow_.facts_[edge.fact].node);
+      return false;
+    });
     auto seen = reachable(members_[component], false);
-    follow_decisions(seen);
+    if (computes(component)) follow_decisions(seen);
     for (auto i = first_; i < end_; ++i) {
       const auto& fact = flow_.facts_[i];
       if (!inside(fact) || !fact.memory || !chosen_by_iteration(fact)) continue;
       // Two halves of one buffer are the state itself; nothing stays in them.
-      if (fact.alternates && component_[fact.value] == component) continue;
+      if (fact.alternates && component_[made(fact)] == component) continue;
       const auto branch = flow_.branch_begin_[fact.node];
       if (conditional(fact) && !(update > branch && update < flow_.branch_end_[fact.node]) &&
           chooses_iterations(branch) && !chooses_threads(branch))
         continue;
       const bool value = std::any_of(fact.uses.begin(), fact.uses.end(),
-                                     [&](const Use& use) { return !use.address && seen[use.value]; });
+                                     [&](const Use& use) { return !use.address && seen[used(use)]; });
       if (value) return true;
     }
     return false;
@@ -152,16 +188,13 @@ class LoopFlow : private LoopGraph {
   /// Whether a branch asks nothing of the iteration but what differs between threads: some thread is let in.
   [[nodiscard]] bool chooses_threads(std::uint32_t branch) const {
     constexpr std::uint32_t k_thread = 1U << 31;
-    bool found = false;
-    for (const auto name : flow_.condition_names_[branch]) {
-      const bool differs = (flow_.divergence_mask_[name] & k_thread) != 0;
-      if (set_.count(name) != 0 && !differs) return false;
-      found = found || (differs && set_.count(name) != 0);
-    }
-    for (auto i = first_; i < end_ && flow_.facts_[i].node == loop_; ++i)
-      for (const auto name : flow_.condition_names_[branch])
-        if (name == flow_.facts_[i].target) return false;
-    return found;
+    const auto& names = flow_.conditions_[branch];
+    return !names.empty() && std::none_of(names.begin(), names.end(), [&](const auto& asked) {
+      const bool differs = (flow_.divergence_mask_[asked.name] & k_thread) != 0;
+      const auto variable = [&](const Fact& fact) { return fact.node == loop_ && fact.target == asked.name; };
+      return (set_.count(asked.name) != 0 && !differs) ||
+             std::any_of(flow_.facts_.begin() + first_, flow_.facts_.begin() + end_, variable);
+    });
   }
 
   /// A value that a value of the loop decides belongs to it: y = h > 1 ? 1 : 0.
@@ -169,8 +202,8 @@ class LoopFlow : private LoopGraph {
     // Two decisions in a row are enough; the work stays linear.
     for (int hop = 0; hop < 2; ++hop) {
       std::vector<std::uint32_t> queue;
-      for (const auto& [from, to] : decisions_)
-        if (seen[from] && !seen[to]) queue.push_back(to);
+      for (const auto& decision : decisions_)
+        if (seen[decision.from] && !seen[decision.to]) queue.push_back(decision.to);
       if (queue.empty()) return;
       const auto more = reachable(std::move(queue), false);
       for (std::size_t i = 0; i < seen.size(); ++i) seen[i] = seen[i] || more[i];
@@ -212,10 +245,10 @@ class LoopFlow : private LoopGraph {
     std::uint32_t seen = std::numeric_limits<std::uint32_t>::max();
     for (const auto i : incoming_[component]) {
       const auto index = edges_[i].fact;
-      if (index == seen || index == FunctionFlow::k_no_fact) continue;
+      if (index == seen || index == k_no_fact) continue;
       seen = index;
       const auto& fact = flow_.facts_[index];
-      const auto varying = varying_groups(fact);
+      const auto varying = varying_places(fact);
       for (const auto& use : fact.uses)
         if (use.product_id != 0 && !use.address && !use.is_select_condition && wanted(use, varying))
           products[product(index, use.product_id)].add(use.factor_id);
@@ -223,65 +256,103 @@ class LoopFlow : private LoopGraph {
     return products;
   }
 
-  /// The groups of uses that read places chosen by the iteration.
-  [[nodiscard]] std::unordered_set<std::uint32_t> varying_groups(const Fact& fact) const {
-    std::unordered_set<std::uint32_t> groups;
-    for (const auto& use : fact.uses)
-      if (use.address && use.memory_use_id != 0 && induction_[use.value]) groups.insert(use.memory_use_id);
-    return groups;
+
+  /// Whether a factor of the state is data or a constant, and not made of what the loop carries or counts.
+  [[nodiscard]] bool is_scaled(std::uint32_t component) const {
+    const auto run = running();
+    const auto rescaled = products_of(component, [&](const Use& use, const auto&) { return run[used(use)]; });
+    bool scaled = false;
+    const bool unknown = any_inside(component, [&](const Edge& edge) {
+      if (edge.use->kind != DependenceKind::Scaled) return false;
+      const auto factors = rescaled.find(product(edge.fact, edge.use->product_id));
+      // One of several updates may be a rescaling; another one that is none makes the state decay.
+      scaled = scaled || factors == rescaled.end() || !factors->second.has_other_than(edge.use->factor_id);
+      return edge.use->product_id == 0;
+    });
+    return scaled && !unknown;
+  }
+
+  /// A running product of data that weights, in each iteration, what goes into a sum: the light that is left.
+  [[nodiscard]] bool weights(std::uint32_t component) const {
+    if (!is_scaled(component) || !has_varying_factor(component)) return false;
+    const auto reached = reachable(members_[component], false);
+    return std::any_of(edges_.begin(), edges_.end(), [&](const Edge& edge) {
+      const auto to = component_[edge.to];
+      return reached[edge.from] && to != component && !edge.closed && !edge.use->address && edge.fact != k_no_fact &&
+             edge.use->added && component_[edge.from] != to && cyclic(to) && !is_index(to);
+    });
+  }
+
+  /// Whether a register only chooses places in memory: offset = offset * size[d] + at[d].
+  [[nodiscard]] bool is_index(std::uint32_t component) const {
+    return std::all_of(members_[component].begin(), members_[component].end(), [&](std::uint32_t value) {
+      return !is_carried_[value] || (!is_memory(value) && flow_.is_index(ids_[value]));
+    });
   }
 
   /// h = a * h + b, with data or a constant for a: an average or a filter over time, even if only its end is used.
   [[nodiscard]] bool decays(std::uint32_t component) const {
-    const auto run = running();
-    const auto rescaled = products_of(component, [&](const Use& use, const auto&) { return run[use.value]; });
+    if (!is_scaled(component)) return false;
     std::unordered_map<std::uint64_t, std::uint32_t> own;  // products of the state, and which factor it is
-    bool scaled = false;
-    for (const auto i : incoming_[component]) {
-      const auto& edge = edges_[i];
-      if (component_[edge.from] != component) continue;
-      if (edge.product_id != 0) own.emplace(product(edge.fact, edge.product_id), edge.factor_id);
-      if (edge.kind != DependenceKind::Scaled) continue;
-      const auto factors = rescaled.find(product(edge.fact, edge.product_id));
-      if (edge.product_id == 0) return false;
-      // One of several updates may be a rescaling; another one that is none makes the state decay.
-      scaled = scaled || factors == rescaled.end() || !factors->second.has_other_than(edge.factor_id);
-    }
-    if (!scaled) return false;
+    (void)any_inside(component, [&](const Edge& edge) {
+      if (edge.use->product_id != 0) own.emplace(product(edge.fact, edge.use->product_id), edge.use->factor_id);
+      return false;
+    });
     // A constant factor may belong to a polynomial: then the data must be weighted, as for an average.
     const bool gated = has_varying_factor(component);
     // The data must be added, not only multiplied: p = p * x is a product.
     return std::any_of(incoming_[component].begin(), incoming_[component].end(), [&](std::uint32_t i) {
       const auto& edge = edges_[i];
-      if (component_[edge.from] == component || edge.address || edge.fact == FunctionFlow::k_no_fact) return false;
-      if (!edge.from_memory && !data_[edge.from]) return false;
-      if (edge.product_id == 0) return gated;
-      const auto with_state = own.find(product(edge.fact, edge.product_id));
-      return with_state == own.end() || with_state->second == edge.factor_id;  // g * (x - h) adds g * x
+      if (component_[edge.from] == component || edge.use->address || edge.fact == k_no_fact) return false;
+      if (!edge.use->memory && !data_[edge.from]) return false;
+      if (edge.use->product_id == 0) return gated;
+      const auto with_state = own.find(product(edge.fact, edge.use->product_id));
+      return with_state == own.end() || with_state->second == edge.use->factor_id;  // g * (x - h) adds g * x
     });
   }
 
   /// Whether a value depends on the iteration: an element by its place, or by a pointer that moves.
-  [[nodiscard]] bool varies(const Use& use, const std::unordered_set<std::uint32_t>& groups) const {
-    return use.memory ? groups.count(use.memory_use_id) != 0 || induction_[use.pointer] : bool{induction_[use.value]};
+  [[nodiscard]] bool varies(const Use& use, const std::unordered_set<std::uint32_t>& places) const {
+    return use.memory ? places.count(use.place_id) != 0 || induction_[pointer_of(use)] : bool{induction_[used(use)]};
   }
 
   /// Whether a product of the state has a factor that depends on the iteration.
   [[nodiscard]] bool has_varying_factor(std::uint32_t component) const {
     const auto factors = products_of(component, [&](const Use& use, const auto& groups) {
-      return component_[use.value] != component && varies(use, groups);
+      return component_[used(use)] != component && varies(use, groups);
     });
     return std::any_of(incoming_[component].begin(), incoming_[component].end(), [&](std::uint32_t i) {
       const auto& edge = edges_[i];
-      if (component_[edge.from] != component || edge.product_id == 0) return false;
-      const auto found = factors.find(product(edge.fact, edge.product_id));
-      return found != factors.end() && found->second.has_other_than(edge.factor_id);
+      if (component_[edge.from] != component || edge.use->product_id == 0) return false;
+      const auto found = factors.find(product(edge.fact, edge.use->product_id));
+      return found != factors.end() && found->second.has_other_than(edge.use->factor_id);
+    });
+  }
+
+  /// Whether an iteration reads elements of the state that it chooses, as elimination does: a layer reads all of them.
+  [[nodiscard]] bool reads_iterations(std::uint32_t component) const {
+    const auto counted = reachable(variables(), true);
+    // where(rows == t, row, state)
+    const bool replaces = std::any_of(decisions_.begin(), decisions_.end(), [&](const Decision& decision) {
+      return counted[decision.from] && component_[decision.to] == component && keeps_head(decision.to);
+    });
+    return replaces || any_inside(component, [&](const Edge& edge) {
+      return edge.use->memory && !edge.use->address &&
+             places_by(counted, flow_.facts_[edge.fact]).count(edge.use->place_id) != 0;
+    });
+  }
+
+  /// Whether a statement takes the state of the iteration before as it is, in some elements.
+  [[nodiscard]] bool keeps_head(Value value) const {
+    return any_inside(component_[value], [&](const Edge& edge) {
+      return edge.to == value && is_head(edge.from) && edge.use->kind == DependenceKind::Additive && !edge.use->added;
     });
   }
 
   /// Whether every iteration uses other weights for the state: layers of a network, not steps of time.
   [[nodiscard]] bool passes_layers(std::uint32_t component) const {
-    const auto outside = [&](const Use& use) { return component_[use.value] != component; };
+    if (reads_iterations(component)) return false;
+    const auto outside = [&](const Use& use) { return component_[used(use)] != component; };
     const auto other =
         products_of(component, [&](const Use& use, const auto& g) { return outside(use) && varies(use, g); });
     const auto same =
@@ -289,18 +360,18 @@ class LoopFlow : private LoopGraph {
     // x / norm(x) only scales; data / h does not.
     std::unordered_set<std::uint64_t> scaled;
     for (const auto i : incoming_[component])
-      if (component_[edges_[i].from] == component && !edges_[i].divides)
-        scaled.insert(product(edges_[i].fact, edges_[i].product_id));
+      if (component_[edges_[i].from] == component && !edges_[i].use->divides)
+        scaled.insert(product(edges_[i].fact, edges_[i].use->product_id));
     bool weights = false;
     for (const auto i : incoming_[component]) {
       const auto& edge = edges_[i];
-      if (component_[edge.from] != component || edge.address || edge.product_id == 0) continue;
-      const auto key = product(edge.fact, edge.product_id);
-      if (edge.divides && scaled.count(key) == 0 && other.count(key) != 0) return false;
+      if (component_[edge.from] != component || edge.use->address || edge.use->product_id == 0) continue;
+      const auto key = product(edge.fact, edge.use->product_id);
+      if (edge.use->divides && scaled.count(key) == 0 && other.count(key) != 0) return false;
       const auto kept = same.find(key);
-      if (kept != same.end() && kept->second.has_other_than(edge.factor_id)) return false;
+      if (kept != same.end() && kept->second.has_other_than(edge.use->factor_id)) return false;
       const auto changed = other.find(key);
-      weights = weights || (changed != other.end() && changed->second.has_other_than(edge.factor_id));
+      weights = weights || (changed != other.end() && changed->second.has_other_than(edge.use->factor_id));
     }
     return weights;
   }
@@ -309,8 +380,7 @@ class LoopFlow : private LoopGraph {
   [[nodiscard]] std::unordered_map<std::uint32_t, std::uint32_t> owners_by_group(const Fact& fact) const {
     std::unordered_map<std::uint32_t, std::uint32_t> masks;
     for (const auto& use : fact.uses)
-      if (use.address && !use.memory && use.memory_use_id != 0)
-        masks[use.memory_use_id] |= flow_.divergence_mask_[use.name];
+      if (use.address) masks[use.chooses] |= use.memory ? masks[use.place_id] : flow_.divergence_mask_[use.name];
     return masks;
   }
 
@@ -324,12 +394,12 @@ class LoopFlow : private LoopGraph {
       const auto masks = owners_by_group(fact);
       for (const auto& use : fact.uses) {
         if (use.name == state.name && !use.address && state.line == 0) state.line = line_of(fact);
-        if (!use.memory || use.address || component_[use.value] != component) continue;
-        const auto mask = masks.find(use.memory_use_id);
+        if (!use.memory || use.address || component_[used(use)] != component) continue;
+        const auto mask = masks.find(use.place_id);
         always_read &= (mask == masks.end() ? 0 : mask->second) | flow_.divergence_mask_[use.name];
         reads = true;
       }
-      if (!fact.memory || component_[fact.value] != component) continue;
+      if (!fact.memory || component_[made(fact)] != component) continue;
       for (const auto& use : fact.uses)
         if (use.of_target && use.address && !use.memory) written |= flow_.divergence_mask_[use.name];
     }
@@ -363,7 +433,7 @@ class LoopFlow : private LoopGraph {
         inner.split = inner.split || flow_.divergence_mask_[fact.target] != 0;
         for (const auto& use : fact.uses) inner.split = inner.split || flow_.divergence_mask_[use.name] != 0;
       }
-      if (!fact.memory || component_[fact.value] != component) continue;
+      if (!fact.memory || component_[made(fact)] != component) continue;
       for (const auto& inner : open) {
         if (inner.split || inner.node == fact.node || --attempts < 0) continue;
         if (!iterates_over_units(fact, inner.node)) continue;
@@ -385,10 +455,10 @@ class LoopFlow : private LoopGraph {
       const auto& fact = *at;
       std::unordered_set<std::uint32_t> chosen;
       for (const auto& use : fact.uses)
-        if (use.address && use.memory_use_id != 0 && counted[use.value]) chosen.insert(use.memory_use_id);
+        if (use.address && counted[used(use)]) chosen.insert(use.chooses);
       for (const auto& use : fact.uses) {
-        if (!use.memory || use.address || component_[use.value] != component) continue;
-        if (chosen.count(use.memory_use_id) == 0) return false;
+        if (!use.memory || use.address || component_[used(use)] != component) continue;
+        if (chosen.count(use.place_id) == 0) return false;
         reads = true;
       }
     }
@@ -400,15 +470,15 @@ class LoopFlow : private LoopGraph {
   [[nodiscard]] bool iterates_over_units(const Fact& fact, std::uint32_t loop) const {
     std::vector<std::uint32_t> roots;
     for (auto i = first_; i < end_ && flow_.facts_[i].node <= loop; ++i)
-      if (flow_.facts_[i].node == loop && !flow_.facts_[i].memory) roots.push_back(flow_.facts_[i].value);
+      if (flow_.facts_[i].node == loop && !flow_.facts_[i].memory) roots.push_back(made(flow_.facts_[i]));
     const auto counted = reachable(roots, false);
-    if (owns_what_it_reads(component_[fact.value], loop, counted)) return false;
+    if (owns_what_it_reads(component_[made(fact)], loop, counted)) return false;
     const auto varies = reachable(std::move(roots), true);
     bool place = false;
     bool value = false;
     for (const auto& use : fact.uses) {
-      place = place || (use.of_target && use.name != fact.target && counted[use.value]);
-      value = value || (!use.of_target && varies[use.value]);
+      place = place || (use.of_target && use.name != fact.target && counted[used(use)]);
+      value = value || (!use.of_target && varies[used(use)]);
     }
     return place && value;
   }

@@ -52,7 +52,8 @@ std::string loop_name(const Function& function, const Node& loop) {
 
 class Inspector {
  public:
-  Inspector(std::string_view source, Target target) : target_(target), s_(read_structure(source, target)) {}
+  Inspector(std::string_view source, Target target, bool all_options = false)
+      : target_(target), s_(read_structure(source, target, all_options)) {}
 
   PersistenceReport run() && {
     for (const auto index : s_.callees_first) inspect_device(index);
@@ -107,7 +108,7 @@ class Inspector {
     const auto own = flow.summarize();
     summary.method = summary.method || own.method;
     summary.effects.insert(summary.effects.end(), own.effects.begin(), own.effects.end());
-    constexpr std::size_t k_max_effects = 64;
+    constexpr std::size_t k_max_effects = 128;
     if (summary.effects.size() > k_max_effects) summary.effects.resize(k_max_effects);
   }
 
@@ -225,7 +226,14 @@ class StructuralDetector final : public PersistentDetector {
   [[nodiscard]] PersistenceReport inspect(std::string_view source, Target target) const override {
     if (!is_built_in(target))
       return {.reason = "The detector does not read the language of target " + std::string(to_string(target)) + '.'};
-    return Inspector(source, target).run();
+    auto report = Inspector(source, target).run();
+    if (report.verdict != Recurrence::Unknown || (target != Target::Cuda && target != Target::Hip)) return report;
+    // The kernel may be there for those who choose an option, or inside of a Python program.
+    for (const bool python : {false, true}) {
+      auto other = python ? Inspector(source, Target::Torch).run() : Inspector(source, target, true).run();
+      if (other.verdict != Recurrence::Unknown) return other;
+    }
+    return report;
   }
 };
 

@@ -37,6 +37,8 @@ struct Parameter {
   std::string_view name;
   /// Passed by reference or pointer: the caller sees assignments to it.
   bool by_reference = false;
+  /// C: const, or, of a pointer, what it points to is.
+  bool constant = false;
 };
 
 /// A lambda with a name: its body is the nodes inside its definition.
@@ -57,6 +59,8 @@ struct Function {
   std::vector<Parameter> parameters;
   /// The variables of that class, in alphabetical order.
   std::vector<std::string_view> members;
+  /// C: the variables of the class that the function returns an object of, in their order.
+  std::vector<std::string_view> returned;
   std::vector<Node> nodes;
   std::vector<Lambda> lambdas;  ///< C, in source order
   int line = 0;

@@ -46,7 +46,9 @@ void clip(Function& function) {
 
 class StructureReader {
  public:
-  StructureReader(std::string_view source, Target target) : target_(target) { read_texts(source); }
+  StructureReader(std::string_view source, Target target, bool all_options) : target_(target), all_options_(all_options) {
+    read_texts(source);
+  }
 
   Structure run() && {
     const auto count = s_.functions.size();
@@ -69,7 +71,7 @@ class StructureReader {
  private:
   void read_texts(std::string_view source) {
     const bool python = target_ == Target::Triton || target_ == Target::Torch;
-    auto tokens = python ? lex_python(source, 1) : lex_c(source, 1);
+    auto tokens = python ? lex_python(source, 1) : lex_c(source, 1, all_options_);
     auto texts = inline_texts(tokens, source);
     if (texts.size() > k_max_texts) texts.resize(k_max_texts);
     if (python) read_imports(tokens);
@@ -408,6 +410,7 @@ class StructureReader {
 
   static constexpr Position k_longest_name = 64;  // tokens, with template arguments
   Target target_;
+  bool all_options_;
   Structure s_;
   bool has_entry_ = false;                                         ///< a class ModelNew or a function kgen_run
   std::size_t ones_of_ = std::numeric_limits<std::size_t>::max();  ///< the function that ones_ describes
@@ -416,7 +419,9 @@ class StructureReader {
 
 }  // namespace
 
-Structure read_structure(std::string_view source, Target target) { return StructureReader(source, target).run(); }
+Structure read_structure(std::string_view source, Target target, bool all_options) {
+  return StructureReader(source, target, all_options).run();
+}
 
 std::vector<bool> find_script_nodes(const Function& function) {
   std::vector<bool> found(function.nodes.size(), false);

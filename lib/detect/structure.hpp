@@ -59,7 +59,8 @@ struct Structure {
   std::vector<std::size_t> callees_first;  ///< device functions, in the order for building summaries
 };
 
-[[nodiscard]] Structure read_structure(std::string_view source, Target target);
+/// `all_options`: see lex_c().
+[[nodiscard]] Structure read_structure(std::string_view source, Target target, bool all_options = false);
 /// Adds other names of functions to Structure::meanings.
 void read_aliases(Structure& structure);
 /// By node: whether it is under `if __name__ == "__main__"`.

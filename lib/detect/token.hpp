@@ -12,6 +12,7 @@
 #include <string>
 #include <string_view>
 #include <unordered_map>
+#include <unordered_set>
 #include <vector>
 
 namespace kernelgen {
@@ -53,6 +54,10 @@ struct Tokens {
   std::vector<std::string_view> foreign{};
   /// Names that the text sets once, to a number.
   std::unordered_map<std::string_view, long> constants{};
+  /// C: names of calls that are assigned to, FLOAT4(p[i]) = v: macros that give their argument another type.
+  std::unordered_set<std::string_view> casts{};
+  /// C: names of generators of random numbers that only count, such as Philox.
+  std::unordered_set<std::string_view> counters{};
   /// Names that macros have created; tokens borrow them.
   std::shared_ptr<std::deque<std::string>> macro_texts{};
   /// For each bracket the position of its partner; k_nowhere for unmatched brackets and other tokens.
@@ -93,7 +98,9 @@ struct Tokens {
 
 /// Splits Python text into tokens; accepts any bytes. `first_line` is the line of the first one. Takes linear time.
 [[nodiscard]] Tokens lex_python(std::string_view text, int first_line);
-[[nodiscard]] Tokens lex_c(std::string_view text, int first_line);
+/// Of #if and #ifdef it reads what the text decides; names that it does not define are not defined, or, with
+/// `all_options`, are.
+[[nodiscard]] Tokens lex_c(std::string_view text, int first_line, bool all_options = false);
 
 /// The value of an expression of integers and names for integers; nothing for any other.
 [[nodiscard]] std::optional<long> evaluate(const Tokens& tokens, Position begin, Position end);

@@ -188,12 +188,28 @@ std::optional<long> evaluate(const Tokens& tokens, Position begin, Position end)
   return Evaluator(tokens, begin, end).run();
 }
 
+/// The name in name(...) = value; if such a statement begins at `at`.
+static std::optional<std::string_view> assigned_call(const Tokens& tokens, Position at) {
+  if (tokens.syntax != Syntax::CFamily || !tokens.is_name(at) || !tokens.is(at + 1, "(") || at == 0) return std::nullopt;
+  const Position end = tokens.partner[at + 1];
+  if (end == k_nowhere || end <= at || !tokens.is(end + 1, "=")) return std::nullopt;
+  const bool begins = tokens.is(at - 1, ";") || tokens.is(at - 1, "{") || tokens.is(at - 1, "}");
+  if (!begins || tokens.is(end + 2, "default") || tokens.is(end + 2, "delete")) return std::nullopt;
+  return tokens.list[at].text;
+}
+
 void find_constants(Tokens& tokens) {
   int depth = 0;
   bool constant = false;
   std::unordered_set<std::string_view> ambiguous;
   for (Position at = 0; at < tokens.size(); ++at) {
     const auto& token = tokens.list[at];
+    if (token.kind == TokenKind::Name && token.text.find("Philox") != token.text.npos) {
+      Position name = at + 1;
+      while (tokens.is(name, "*") || tokens.is(name, "&")) ++name;
+      if (tokens.is_name(name)) tokens.counters.insert(tokens.list[name].text);
+    }
+    if (const auto cast = assigned_call(tokens, at)) tokens.casts.insert(*cast);
     depth += token.kind == TokenKind::Indent ? 1 : token.kind == TokenKind::Dedent ? -1 : 0;
     if (tokens.syntax == Syntax::CFamily)
       constant = tokens.is(at, "constexpr") || (constant && !tokens.is(at, ";"));
