@@ -78,8 +78,8 @@ void CallEffects::store_block(const Call& call, const std::vector<Range>& argume
   std::vector<Use> uses;
   const auto object = writer_.target_of(object_of(tokens_, call), uses);
   uses.clear();
-  writer_.expressions().read(arguments[0],
-                             {.kind = DependenceKind::Arbitrary, .address = true, .of_target = true}, uses);
+  writer_.expressions().read(arguments[0], {.kind = DependenceKind::Arbitrary, .address = true, .of_target = true},
+                             uses);
   (void)writer_.expressions().group_from(uses, 0);
   writer_.expressions().read(arguments[1], {}, uses);
   auto& fact = writer_.add(object.name);
@@ -102,7 +102,8 @@ void CallEffects::draw(const std::vector<Range>& arguments) {
     const bool address = tokens_.is(argument.begin, "&");
     if (!address && argument.begin != arguments.front().begin) continue;
     const Position name = argument.begin + (address ? 1U : 0U);
-    if (name >= argument.end || !tokens_.is_name(name) || tokens_.counters.count(tokens_.list[name].text) != 0) continue;
+    if (name >= argument.end || !tokens_.is_name(name) || tokens_.counters.count(tokens_.list[name].text) != 0)
+      continue;
     if (!address && !writer_.is_writable(writer_.id(name)) && writer_.variable(writer_.id(name)) == nullptr) continue;
     auto& fact = writer_.write(argument, {}, DependenceKind::Additive, false);
     fact.uses.push_back({.name = fact.target,
@@ -228,7 +229,8 @@ bool CallEffects::is_written_address(Range argument, Range first) const {
   const bool element = std::any_of(tokens_.list.begin() + name, tokens_.list.begin() + argument.end,
                                    [](const Token& token) { return token.text == "["; });
   const auto* variable = writer_.variable(writer_.id(name));
-  return argument.begin == first.begin || side_ == Side::Host || (!element && variable != nullptr && !variable->shared && !variable->constant);
+  return argument.begin == first.begin || side_ == Side::Host ||
+         (!element && variable != nullptr && !variable->shared && !variable->constant);
 }
 
 /// The shared memory that a function of the block works in.

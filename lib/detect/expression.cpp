@@ -418,8 +418,7 @@ ExpressionReader::Object ExpressionReader::object(Range range, std::vector<Use>&
   Object result;
   const bool address_of = tokens_.is(range.begin, "&");
   std::vector<Use> inside;
-  read({range.begin + (address_of ? 1U : 0U), range.end},
-       {.kind = DependenceKind::Arbitrary, .address = true}, inside);
+  read({range.begin + (address_of ? 1U : 0U), range.end}, {.kind = DependenceKind::Arbitrary, .address = true}, inside);
   // Index expressions may precede their object, which is the first name of the text.
   Position at = range.begin;
   while (at < range.end && (!tokens_.is_name(at) || tokens_.is(at + 1, "(") || tokens_.is(at + 1, "<") ||
@@ -480,7 +479,8 @@ Use ExpressionReader::operand_role(const Call& call, std::size_t index, bool nam
     if (inner.product_id == 0) inner.product_id = terms_;
   } else if (is_exponent(call.name)) {
     inner.kind = std::max(role.kind, DependenceKind::Exponent);
-  } else if (operation == Operation::None && !passes_through(call.name) && !loads(call.name) && tokens_.casts.count(call.name) == 0) {
+  } else if (operation == Operation::None && !passes_through(call.name) && !loads(call.name) &&
+             tokens_.casts.count(call.name) == 0) {
     inner.kind = DependenceKind::Arbitrary;
   }
   inner.is_select_condition = role.is_select_condition || (call.name == "where" && index == 0);
@@ -538,8 +538,8 @@ void ExpressionReader::read_summary(const Summary& summary, const std::vector<Ra
     const Effect* strongest = nullptr;
     for (const auto& effect : summary.effects) {
       if (!effect.returns || effect.from != i || !is_asked(effect, element)) continue;
-      if (strongest == nullptr || std::pair(effect.from_memory, effect.role.kind) >
-                                      std::pair(strongest->from_memory, strongest->role.kind))
+      if (strongest == nullptr ||
+          std::pair(effect.from_memory, effect.role.kind) > std::pair(strongest->from_memory, strongest->role.kind))
         strongest = &effect;
     }
     if (strongest == nullptr) continue;
@@ -552,8 +552,9 @@ void ExpressionReader::read_summary(const Summary& summary, const std::vector<Ra
     constexpr std::size_t k_longest = 4;  // uses that other products repeat
     const std::size_t end = uses.size();
     for (const auto& effect : summary.effects) {
-      const bool other = effect.returns && effect.from == i && is_asked(effect, element) && effect.role.product_id != 0 &&
-                         effect.role.product_id != strongest->role.product_id && role.product_id == 0;
+      const bool other = effect.returns && effect.from == i && is_asked(effect, element) &&
+                         effect.role.product_id != 0 && effect.role.product_id != strongest->role.product_id &&
+                         role.product_id == 0;
       if (!other || end - begin > k_longest) continue;
       const Use also = argument_role(role, effect, product);
       for (std::size_t at = begin; at < end; ++at) {

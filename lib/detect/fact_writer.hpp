@@ -71,9 +71,8 @@ class FactWriter {
   }
   /// Appends the uses of an argument; an array stands for its elements.
   void read_argument(Range argument, const Use& role, std::vector<Use>& uses) {
-    const auto* known = argument.end == argument.begin + 1 && tokens_.is_name(argument.begin)
-                            ? variable(id(argument.begin))
-                            : nullptr;
+    const auto* known =
+        argument.end == argument.begin + 1 && tokens_.is_name(argument.begin) ? variable(id(argument.begin)) : nullptr;
     if (known != nullptr && known->array)
       expressions_.read_memory(argument, role, uses);
     else

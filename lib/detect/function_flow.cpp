@@ -110,8 +110,7 @@ void FunctionFlow::find_conditions() {
   for (std::size_t i = 0; i < function_.nodes.size(); ++i) {
     const auto& node = function_.nodes[i];
     if (node.kind != NodeKind::Branch) continue;
-    for (Position at = node.tokens.begin; at < node.tokens.end && conditions_[i].size() < k_max_condition_names;
-         ++at) {
+    for (Position at = node.tokens.begin; at < node.tokens.end && conditions_[i].size() < k_max_condition_names; ++at) {
       if (!function_.tokens->is_name(at)) continue;
       if (const auto name = names_.find(function_.tokens->list[at].text))
         conditions_[i].push_back({*name, side_ == Side::Device && function_.tokens->is(at + 1, "[")});

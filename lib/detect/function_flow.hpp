@@ -64,7 +64,6 @@ class FunctionFlow {
   /// Whether the loop has at most a handful of iterations, by a literal number.
   [[nodiscard]] bool is_short(std::uint32_t loop) const;
 
-
  private:
   void find_aliases();
   void find_rotations(const std::vector<bool>& pointer);
@@ -129,8 +128,8 @@ class FunctionFlow {
   std::unordered_map<NameId, SetOnce> set_once_;
   std::vector<bool> of_block_;  ///< by name: whether it leads to memory that the threads of a block share
   std::vector<bool> barriers_;  ///< by node: whether the threads of a block wait for each other
-  std::vector<bool> indices_;  ///< by name: whether it takes part in an index
-  std::vector<bool> values_;   ///< by name: whether it takes part in a value that is stored or returned
+  std::vector<bool> indices_;   ///< by name: whether it takes part in an index
+  std::vector<bool> values_;    ///< by name: whether it takes part in a value that is stored or returned
   /// For each name and memory: the number of its first value in the loop that is analysed, and of its current ones.
   static constexpr NameId k_no_number = std::numeric_limits<NameId>::max();
   mutable std::vector<NameId> numbers_;

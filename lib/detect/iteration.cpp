@@ -122,16 +122,17 @@ void Iteration::find_moving() {
   for (auto i = first_; i < end_; ++i) {
     const auto& fact = flow_.facts_[i];
     if (fact.memory) continue;
-    const bool moves = !inside(fact) || (advances(fact) && reset.count(fact.target) == 0) ||
-                       std::any_of(fact.uses.begin(), fact.uses.end(), [&](const Use& use) {
-                         return !use.memory && !use.address && use.kind != DependenceKind::Arbitrary &&
-                                moving_.count(use.name) != 0;
-                       });
+    const bool moves =
+        !inside(fact) || (advances(fact) && reset.count(fact.target) == 0) ||
+        std::any_of(fact.uses.begin(), fact.uses.end(), [&](const Use& use) {
+          return !use.memory && !use.address && use.kind != DependenceKind::Arbitrary && moving_.count(use.name) != 0;
+        });
     if (moves) moving_.insert(fact.target);
   }
 }
 
-/// Whether a fact writes memory of the caller at another place in every iteration: the other places keep what they hold.
+/// Whether a fact writes memory of the caller at another place in every iteration: the other places keep what they
+/// hold.
 bool Iteration::streams(const Fact& fact) const {
   if (!fact.memory || fact.alternates || !flow_.is_parameter(fact.target)) return false;
   return std::any_of(fact.uses.begin(), fact.uses.end(), [&](const Use& use) {

@@ -170,9 +170,9 @@ class Iteration {
     return key(Slot::Own, memory && flow_.side_ == Side::Device ? name + static_cast<NameId>(flow_.count_) : name);
   }
 
-  std::vector<Value> made_;                           ///< by fact
-  std::vector<Value> pointers_;                       ///< by fact, of memory
-  std::vector<std::pair<Value, Value>> used_;         ///< by use
+  std::vector<Value> made_;                    ///< by fact
+  std::vector<Value> pointers_;                ///< by fact, of memory
+  std::vector<std::pair<Value, Value>> used_;  ///< by use
   std::uint32_t first_use_ = 0;
   std::vector<bool> stale_;                ///< by value: it may hold what was there before the iteration
   std::vector<std::uint64_t> defined_at_;  ///< by value: the place of its definition

@@ -21,7 +21,8 @@ class LoopFlow : private LoopGraph {
     int candidates = 64;
     std::optional<CarriedState> found;
     for (std::uint32_t component = 0; component < components_ && candidates > 0; ++component) {
-      if (!updates(component) || !(fed_by_data(component) || mixes_places_of(component) || feeds_itself(component))) continue;
+      if (!updates(component) || !(fed_by_data(component) || mixes_places_of(component) || feeds_itself(component)))
+        continue;
       --candidates;
       auto state = judge(component);
       if (state && (!found || state->kind > found->kind)) found = state;
@@ -110,8 +111,8 @@ class LoopFlow : private LoopGraph {
 
   /// Sums of the state and of something else, of which the greatest goes on: dynamic programming.
   [[nodiscard]] bool chooses_among_sums(std::uint32_t component) const {
-    const bool chooses =
-        decided_[component] != Decided::No || any_inside(component, [](const Edge& edge) { return edge.use->extremum; });
+    const bool chooses = decided_[component] != Decided::No ||
+                         any_inside(component, [](const Edge& edge) { return edge.use->extremum; });
     return chooses && any_inside(component, [&](const Edge& edge) {
              if (!edge.use->added || edge.use->kind != DependenceKind::Additive) return false;
              const auto& uses = flow_.facts_[edge.fact].uses;
@@ -142,7 +143,8 @@ class LoopFlow : private LoopGraph {
       return use.curved && use.kind == DependenceKind::Arbitrary;
     });
     return curved || multiplies_itself(component) || std::any_of(by_fact.begin(), by_fact.end(), [&](const auto& fact) {
-             return fact.second.count > 1 ? fact.second.shifts : fact.second.scales && decided_[component] == Decided::No;
+             return fact.second.count > 1 ? fact.second.shifts
+                                          : fact.second.scales && decided_[component] == Decided::No;
            });
   }
 
@@ -256,7 +258,6 @@ class LoopFlow : private LoopGraph {
     return products;
   }
 
-
   /// Whether a factor of the state is data or a constant, and not made of what the loop carries or counts.
   [[nodiscard]] bool is_scaled(std::uint32_t component) const {
     const auto run = running();
@@ -337,9 +338,9 @@ class LoopFlow : private LoopGraph {
       return counted[decision.from] && component_[decision.to] == component && keeps_head(decision.to);
     });
     return replaces || any_inside(component, [&](const Edge& edge) {
-      return edge.use->memory && !edge.use->address &&
-             places_by(counted, flow_.facts_[edge.fact]).count(edge.use->place_id) != 0;
-    });
+             return edge.use->memory && !edge.use->address &&
+                    places_by(counted, flow_.facts_[edge.fact]).count(edge.use->place_id) != 0;
+           });
   }
 
   /// Whether a statement takes the state of the iteration before as it is, in some elements.

@@ -43,7 +43,8 @@ class LoopGraph : protected Iteration {
   }
 
   /// A value that is only looked up where it leads to itself, x = next[x], walks through data that stay as they are.
-  /// With a place of the iteration beside it, state = table[state][text[t]], it is a state. Returns whether there is one.
+  /// With a place of the iteration beside it, state = table[state][text[t]], it is a state. Returns whether there is
+  /// one.
   bool close_searches() {
     bool found = false;
     for (auto& edge : edges_) {
@@ -51,7 +52,8 @@ class LoopGraph : protected Iteration {
       const auto& fact = flow_.facts_[edge.fact];
       const auto places = varying_places(fact);
       edge.closed = std::none_of(fact.uses.begin(), fact.uses.end(), [&](const Use& use) {
-        if (!use.address || use.chooses != edge.use->chooses || component_[used(use)] == component_[edge.to]) return false;
+        if (!use.address || use.chooses != edge.use->chooses || component_[used(use)] == component_[edge.to])
+          return false;
         return use.memory ? places.count(use.place_id) != 0 : bool{induction_[used(use)]};
       });
       found = found || edge.closed;
@@ -161,9 +163,8 @@ class LoopGraph : protected Iteration {
   }
 
   [[nodiscard]] bool cyclic(std::uint32_t component) const {
-    return std::any_of(incoming_[component].begin(), incoming_[component].end(), [&](std::uint32_t i) {
-      return component_[edges_[i].from] == component && !edges_[i].closed;
-    });
+    return std::any_of(incoming_[component].begin(), incoming_[component].end(),
+                       [&](std::uint32_t i) { return component_[edges_[i].from] == component && !edges_[i].closed; });
   }
 
   /// The edges of a cycle by which a statement makes one value of another.
@@ -240,16 +241,15 @@ class LoopGraph : protected Iteration {
   [[nodiscard]] bool chosen_by_iteration(const Fact& fact) const {
     if (!fact.memory) return false;
     // On the host, what a kernel writes is the tensor itself.
-    const auto chooses = [&](Value value) {
-      return induction_[value] && component_[value] != component_[made(fact)];
-    };
+    const auto chooses = [&](Value value) { return induction_[value] && component_[value] != component_[made(fact)]; };
     return chooses(pointer_of(fact)) || std::any_of(fact.uses.begin(), fact.uses.end(), [&](const Use& use) {
              return use.of_target && use.address && !use.memory && chooses(used(use));
            });
   }
 
   /// The head of a piece of memory is carried unless every iteration has places of its own, and reads only those that
-  /// it writes.
+  /// it writes. Where the threads share the iterations and do not wait for each other, only a place at a constant
+  /// distance counts as one of another iteration.
   [[nodiscard]] bool carries_memory(std::uint32_t value) const {
     const auto& places = places_[value];
     std::vector<std::uint64_t> written;
@@ -264,13 +264,13 @@ class LoopGraph : protected Iteration {
         return std::binary_search(written.begin(), written.end(), place);
       };
       return component_[read.by] != component_[value] || is_written(read.use->location_hash) ||
-             (comes_later(*read.use) && is_written(read.use->base_hash));
+             (comes_later(*read.use) && is_written(read.use->base_hash)) ||
+             (shares_iterations_ && !is_written(read.use->base_hash));
     });
     return !own;
   }
 
-  /// Whether an iteration reads some memory elsewhere than it writes it. Where the threads share the iterations, and do
-  /// not wait for each other, each has its own.
+  /// Whether an iteration reads some memory elsewhere than it writes it.
   [[nodiscard]] bool mixes_places(std::uint32_t value) const {
     return is_memory(value) && !shares_iterations_ && carries_memory(value) && !reads_where_written(value);
   }

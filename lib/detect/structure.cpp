@@ -46,7 +46,8 @@ void clip(Function& function) {
 
 class StructureReader {
  public:
-  StructureReader(std::string_view source, Target target, bool all_options) : target_(target), all_options_(all_options) {
+  StructureReader(std::string_view source, Target target, bool all_options)
+      : target_(target), all_options_(all_options) {
     read_texts(source);
   }
 

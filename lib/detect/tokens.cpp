@@ -190,7 +190,8 @@ std::optional<long> evaluate(const Tokens& tokens, Position begin, Position end)
 
 /// The name in name(...) = value; if such a statement begins at `at`.
 static std::optional<std::string_view> assigned_call(const Tokens& tokens, Position at) {
-  if (tokens.syntax != Syntax::CFamily || !tokens.is_name(at) || !tokens.is(at + 1, "(") || at == 0) return std::nullopt;
+  if (tokens.syntax != Syntax::CFamily || !tokens.is_name(at) || !tokens.is(at + 1, "(") || at == 0)
+    return std::nullopt;
   const Position end = tokens.partner[at + 1];
   if (end == k_nowhere || end <= at || !tokens.is(end + 1, "=")) return std::nullopt;
   const bool begins = tokens.is(at - 1, ";") || tokens.is(at - 1, "{") || tokens.is(at - 1, "}");

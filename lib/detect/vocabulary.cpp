@@ -123,8 +123,8 @@ bool scans_block(std::string_view name) {
 }
 
 bool multiplies_matrices(std::string_view name) {
-  return name == "dot" || name == "dot_scaled" || name.substr(0, 3) == "mm_" || name.find("mfma") != name.npos || name.find("mma") != name.npos ||
-         name.find("MMA") != name.npos;
+  return name == "dot" || name == "dot_scaled" || name.substr(0, 3) == "mm_" || name.find("mfma") != name.npos ||
+         name.find("mma") != name.npos || name.find("MMA") != name.npos;
 }
 
 bool is_type(std::string_view name) {

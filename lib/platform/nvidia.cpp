@@ -44,6 +44,17 @@ std::vector<std::string> nvidia_nodes(const std::string& uuid, const fs::path& r
   });
 }
 
+/// TF32 came with 8.0; clusters and TMA came with 9.0; wgmma is in 9.0 alone.
+std::vector<std::string> nvidia_features_of(std::string_view architecture) {
+  if (!architecture.starts_with("sm_") || !is_decimal(architecture.substr(3))) return {};
+  const int number = std::stoi(std::string(architecture.substr(3, 4)));
+  std::vector<std::string> features;
+  if (number >= 80) features.emplace_back("tf32");
+  if (number >= 90) features.emplace_back("sm90");
+  if (number == 90) features.emplace_back("wgmma");
+  return features;
+}
+
 /// Capabilities are bits; this one lets a process read counters where only administrators may.
 constexpr int k_sys_admin_bit = 21;
 
@@ -66,6 +77,7 @@ Platform nvidia_platform() {
   platform.vendor = "nvidia";
   platform.maker = "NVIDIA";
   platform.toolkit = "CUDA";
+  platform.kernel_features = nvidia_features_of;
   platform.pci_vendor = "0x10de";
   platform.device_nodes = nvidia_nodes;
   platform.find_counter_problem = find_nvidia_counter_problem;

@@ -8,6 +8,7 @@
 #include <kernelgen/prompt/prompt_builder.hpp>
 #include <kernelgen/prompt/prompt_set.hpp>
 
+#include "prompt/family_data.hpp"
 #include "prompt/prompt_data.hpp"
 #include "prompt/recurrence_plan.hpp"
 #include "prompt/templates.hpp"
@@ -170,14 +171,19 @@ class MustachePromptBuilder final : public PromptBuilder {
     return std::nullopt;
   }
 
+  /// The example for the families of the task, else the form of the target.
+  static std::string example_name(const PromptRequest& request, const TemplateData& data) {
+    const auto* example = data.get(k_family_example);
+    if (example != nullptr && !example->string_value().empty()) return example->string_value();
+    return language_of(request) == Language::C ? "c" : std::string(to_string(request.target));
+  }
+
   Result<std::string> render(const PromptRequest& request, const std::string& variant,
                              const DataOptions& options) const {
-    const std::string target(to_string(request.target));
     VerbatimTexts verbatim;
     auto data = make_prompt_data(request, options, verbatim);
     templates_.set_alias(data, "target_rules", rules_template(request.target));
-    templates_.set_alias(data, "target_example",
-                         "examples/" + (language_of(request) == Language::C ? std::string("c") : target));
+    templates_.set_alias(data, "target_example", "examples/" + example_name(request, data));
     templates_.set_alias(data, "variant_advice", variant);
     set_splits(data, request, options.measured);
     const auto* hint = data.get(k_error_hint);

@@ -11,6 +11,7 @@
 #include <kernelgen/prompt/knowledge_topics.hpp>
 #include <kernelgen/prompt/reply_reader.hpp>
 
+#include "prompt/family_data.hpp"
 #include "prompt/step_data.hpp"
 #include "prompt/verdict_data.hpp"
 #include "support/text.hpp"
@@ -241,11 +242,14 @@ void set_platform(TemplateData& data, const PromptRequest& request, Measured mea
   data.set("multiprocessor", words.multiprocessor);
   data.set("shared_memory", words.shared_memory);
   data.set("warp", words.warp);
-  if (measured == Measured::Blank || request.gpu_vendor != platform.vendor) return;
-  const auto features = platform.kernel_features(request.gpu_architecture);
-  data.set("has_architecture", !features.empty());
-  data.set("architecture", sanitize_line(request.gpu_architecture, k_max_shown_line));
-  for (const auto& feature : features) data.set("has_" + feature, true);
+  KernelPlace place{.target = request.target, .is_amd = platform.vendor == "amd"};
+  if (measured == Measured::Shown && request.gpu_vendor == platform.vendor) {
+    place.features = platform.kernel_features(request.gpu_architecture);
+    data.set("has_architecture", !place.features.empty());
+    data.set("architecture", sanitize_line(request.gpu_architecture, k_max_shown_line));
+    for (const auto& feature : place.features) data.set("has_" + feature, true);
+  }
+  set_families(data, request.description, place);
 }
 
 void set_target(TemplateData& data, Target target, Language language, VerbatimTexts& verbatim) {

@@ -141,7 +141,9 @@ def block_with(name, part):
     return found[0]
 
 
-class PromptExamples(unittest.TestCase):
+class Judged(unittest.TestCase):
+    """Judges code for a task of tests/data/prompt_examples."""
+
     @classmethod
     def setUpClass(cls):
         """Starts one worker for all evaluations, which imports torch once."""
@@ -157,7 +159,7 @@ class PromptExamples(unittest.TestCase):
 
         cls.addClassCleanup(end)
 
-    def judge(self, code, suffix, task, target):
+    def judge(self, code, suffix, task, target, *more):
         kernel = self.path / ("kernel" + suffix)
         kernel.write_text(code)
         result = self.path / "result.json"
@@ -165,7 +167,7 @@ class PromptExamples(unittest.TestCase):
         # Timing would take longest, and would fail while other tests run.
         command = [str(ARGUMENTS.kgen), "eval", "--correctness-only", "--code", str(kernel), "--problem",
                    str(ARGUMENTS.source / "tests/data/prompt_examples" / (task + ".py")), "--target", target,
-                   "--device", "cpu", "--threads", "1", "--output", str(result), "--spool", str(self.path / "spool")]
+                   "--device", "cpu", "--threads", "1", "--output", str(result), "--spool", str(self.path / "spool"), *more]
         done = subprocess.run(command, capture_output=True, text=True, timeout=300, check=False)
         self.assertTrue(result.exists(), done.stderr)
         outcome = json.loads(result.read_text())["outcome"]
@@ -179,6 +181,8 @@ class PromptExamples(unittest.TestCase):
         kind, message = self.judge(*what)
         self.assertIn(kind, ("accuracy", "race"), message)
 
+
+class PromptExamples(Judged):
     def test_the_forms(self):
         self.assert_right(blocks("examples/cpp")[0], ".cpp", "scale", "cpp")
         self.assert_right(blocks("examples/c")[0], ".c", "scale", "cpp")

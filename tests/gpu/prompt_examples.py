@@ -3,7 +3,8 @@
 
     tests/gpu/prompt_examples.py --kgen build/bin/kgen [--records DIR]
 
-One line for each example, then "N passed, N failed". The same examples without a GPU: tests/cli/prompt_examples_test.py.
+One line for each example, then "N passed, N failed". The same examples without a GPU: tests/cli/prompt_examples_test.py
+and family_examples_test.py.
 """
 
 from __future__ import annotations
@@ -19,7 +20,8 @@ import tempfile
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "tests/cli"))
 
-import prompt_examples_test as examples  # noqa: E402 - lies in another folder
+import family_examples_test as families  # noqa: E402 - lies in another folder
+import prompt_examples_test as examples  # noqa: E402
 
 CUDA_HEAD = """#include <cooperative_groups.h>
 #include <cuda_runtime.h>
@@ -84,6 +86,10 @@ def cases() -> list[tuple[str, str, str, str, str, bool]]:
         code = next(block for block in blocks(recurrence) if "__global__" in block and part in block)
         found.append((f"{'right' if right else 'wrong'} recurrence of cuda",
                       CUDA_HEAD + code + CUDA_TAIL.replace("CALL", call), ".cu", "recurrence", "cuda", right))
+    for name, task in families.TASKS.items():
+        ending, target = (".py", "triton") if name.startswith("triton/") else (".cu", "cuda")
+        code = families.shown(name, {"is_cuda"}, families.TRITON if target == "triton" else families.CUDA)
+        found.append((f"{name.replace('/', ' ')} of {target}", code, ending, task, target, True))
     return found
 
 

@@ -95,6 +95,39 @@ def compile_idioms() -> None:
             count += 1
 
 
+#: A module with each example for a family of tasks: the arguments of its constructor, and the shapes of its inputs.
+FAMILY_EXAMPLES = {
+    "attention": ((), [(2, 4, 512, 64)] * 3),
+    "convolution": ((64, 64, 3, 1, 1), [(4, 64, 32, 32)]),
+    "gemm": ((1024, 512), [(256, 1024)]),
+    "long_rows": ((), [(4, 65536)]),
+    "scan": ((), [(4, 65536)]),
+    "split_reduction": ((), [(64, 4096)] * 2),
+    "split_rows": ((65536,), [(4, 65536)]),
+}
+#: The values of a prompt for a large product in the class strict.
+LARGE_PRODUCT = {"dot_precision": "tf32x3", "dot_tile": "128, 128, 32", "dot_warps": "8", "dot_stages": "3"}
+
+
+def compile_family_examples() -> None:
+    """Compiles every example for sm_90, as compile_idioms()."""
+    import torch
+
+    sys.path.insert(0, str(ROOT / "tools"))
+    import provoke_errors
+
+    provoke_errors.use_fake_driver("cuda", 232448)
+    for path in sorted((HINTS.parent / "examples" / "triton").glob("*.mustache")):
+        text = path.read_text(encoding="utf-8")
+        for name, value in LARGE_PRODUCT.items():
+            text = text.replace("{{" + name + "}}", value)
+        ((_, code),) = FENCE.findall(text)
+        arguments, shapes = FAMILY_EXAMPLES[path.stem]
+        with tempfile.TemporaryDirectory() as folder:
+            print(path.stem, flush=True)
+            load(code, folder, path.stem).ModelNew(*arguments)(*(torch.empty(shape) for shape in shapes))
+
+
 class TritonIdioms(unittest.TestCase):
     """Idioms that run under the interpreter, and the results of formulas that replace a function."""
 
@@ -128,6 +161,21 @@ class TritonIdioms(unittest.TestCase):
             done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=300, check=False)
         self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
         self.assertGreater(len(done.stdout.splitlines()), 20)
+
+    def test_every_family_example_compiles_for_a_gpu(self):
+        with tempfile.TemporaryDirectory() as folder:
+            environment = {**os.environ, "TRITON_INTERPRET": "0", "TRITON_CACHE_DIR": folder, "PYTHONPATH": str(Path(__file__).parent)}
+            command = [sys.executable, "-c", "import test_hints; test_hints.compile_family_examples()"]
+            done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=300, check=False)
+            self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+            assembly = {path.stem: path.read_text() for path in Path(folder).rglob("*.ptx")}
+            layouts = {path.stem: path.read_text() for path in Path(folder).rglob("*.ttgir")}
+        self.assertEqual(sorted(done.stdout.split()), sorted(FAMILY_EXAMPLES))
+        for name in ("linear_kernel", "attention_kernel", "convolution_kernel"):
+            self.assertIn("wgmma.mma_async", assembly[name])
+        # What prompts say of tf32x3: a slice is summed by the matrix units, and added to the total by ordinary additions.
+        loop = layouts["linear_kernel"].partition("scf.for")[2].partition("scf.yield")[0]
+        self.assertIn("arith.addf", loop)
 
     def test_every_module_can_be_imported(self):
         import torch

@@ -10,6 +10,7 @@
 #include <kernelgen/compile/kernel_compiler.hpp>
 
 #include "prompt/reply_text.hpp"
+#include "prompt/templates.hpp"
 #include "support/catch.hpp"
 #include "support/files.hpp"
 
@@ -79,6 +80,27 @@ TEST_CASE("nvcc takes the code that prompts for cuda show", "[cuda][prompt]") {
       shown("partials/recurrence_example", "void recur_wrong(const float* weights, float* state, int ") +
       shown("partials/recurrence_example", "__ldcg(");
   CHECK(compiled(bench.compile("#include <cooperative_groups.h>\n" + recurrences)).report.kernels.size() == 2);
+}
+
+TEST_CASE("nvcc takes the examples for families of tasks, and they fit into the registers", "[cuda][prompt]") {
+  Bench bench;
+  const auto templates = TemplateSet::load({KERNELGEN_SOURCE_DIR "/lib/prompt/templates", {}}).value();
+  TemplateData data;
+  data.set("runtime", "cuda");
+  data.set("stream_type", "cudaStream_t");
+  std::size_t count = 0;
+  for (const std::string folder : {"examples/cuda/", "examples/gpu/"}) {
+    for (const auto& name : templates.names_under(folder)) {
+      INFO(name);
+      const auto blocks = find_fences(templates.render(folder + name, data, {}).value()).blocks;
+      REQUIRE(blocks.size() == 1);
+      const auto report = compiled(bench.compile(blocks.front().content)).report;
+      CHECK_FALSE(report.kernels.empty());
+      for (const auto& kernel : report.kernels) CHECK(kernel.spill_store_bytes + kernel.spill_load_bytes == 0);
+      ++count;
+    }
+  }
+  CHECK(count >= 6);
 }
 
 TEST_CASE("what nvcc refuses has its class", "[cuda]") {

@@ -10,6 +10,10 @@ import sys
 import tempfile
 import unittest
 
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "support"))
+
+from shown_code import fenced, rendered  # noqa: E402 - lies in another folder
+
 ARGUMENTS = argparse.Namespace()
 
 # Matrix instructions on true float32 and on halves, and shuffles without a mask, as targets/hip says.
@@ -132,20 +136,6 @@ def template(name):
     return (ARGUMENTS.source / "lib/prompt/templates" / (name + ".mustache")).read_text()
 
 
-def rendered(text, true, values=()):
-    """The text with its sections kept or left out, and these values. A section has no other of its own name inside."""
-    section = re.compile(r"\{\{([#^])(\w+)\}\}\n?(.*?)\{\{/\2\}\}\n?", re.DOTALL)
-    while section.search(text):
-        text = section.sub(lambda match: match[3] if (match[2] in true) == (match[1] == "#") else "", text)
-    for name, value in dict(values).items():
-        text = text.replace("{{" + name + "}}", value)
-    return text
-
-
-def fenced(text, tag=r"\w+"):
-    return re.findall(rf"^```{tag}\n(.*?)^```$", text, re.MULTILINE | re.DOTALL)
-
-
 def blocks(name):
     return fenced(template(name))
 
@@ -217,6 +207,17 @@ class Hip(unittest.TestCase):
         for architecture in ("gfx906", "gfx1030"):
             done = self.compile(blocks("examples/hip")[0], architecture=architecture)
             self.assertEqual(done.returncode, 0, done.stderr)
+
+    def test_the_examples_of_families(self):
+        words = {"runtime": "hip", "stream_type": "hipStream_t"}
+        folder = ARGUMENTS.source / "lib/prompt/templates/examples/gpu"
+        names = sorted(path.stem for path in folder.glob("*.mustache"))
+        self.assertGreaterEqual(len(names), 3)
+        for name in names:
+            (code,) = fenced(rendered(template("examples/gpu/" + name), {"is_amd", "is_hip"}, words))
+            for architecture in ("gfx90a", "gfx1030"):
+                done = self.compile(code, architecture=architecture)
+                self.assertEqual(done.returncode, 0, name + " for " + architecture + "\n" + done.stderr)
 
     def test_the_idioms_of_hints(self):
         words = {"runtime": "hip", "stream_type": "hipStream_t"}

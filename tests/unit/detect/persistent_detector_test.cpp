@@ -209,15 +209,16 @@ TEST_CASE("a member function's object carries what the function makes of it", "[
         "persistent");
   CHECK(loop(cell("float c, h, w;", add + "{ c += tanhf(v + w * h); }\n__device__ void out() { h = tanhf(c); }"),
              "s.add(x[t]); s.out(); y[t] = s.h;") == "persistent");
-  // Sums, Welford's moments, the online softmax, and a generator of random numbers.
+  // Sums, Welford's moments, and the online softmax.
   CHECK(loop(cell("float h;", add + "{ h += v * v; }"), "s.add(x[t]);") == "not-recurrent");
   CHECK(loop(cell("float h, m2, n;", add + "{ n += 1.f; float d = v - h; h += d / n; m2 += d * (v - h); }"),
              "s.add(x[t]);") == "not-recurrent");
   CHECK(loop(cell("float m, h;",
                   add + "{ float top = fmaxf(m, v); h = h * __expf(m - top) + __expf(v - top); m = top; }"),
              "s.add(x[t]);") == "not-recurrent");
+  // A generator of random numbers takes its state from the number before.
   CHECK(loop(cell("unsigned h;", "__device__ unsigned next() { h ^= h << 13; h ^= h >> 17; return h; }"),
-             "y[t] = s.next() < 9u ? 0.f : x[t];") == "not-recurrent");
+             "y[t] = s.next() < 9u ? 0.f : x[t];") == "persistent");
 }
 
 TEST_CASE("a report as JSON has everything", "[detect]") {

@@ -74,7 +74,15 @@ TEST_CASE("AMD's architectures differ in what kernels have to know about them", 
   CHECK(features("gfx1201") == Words{"wave32", "wmma", "wmma_gfx12", "lds64"});
   for (const auto* unknown : {"", "gfx", "gfx803", "sm_90", "gfx1250", "gfx1300", "gfx9-generic", "gfx90"})
     CHECK(features(unknown).empty());
-  CHECK(platform_of("nvidia").kernel_features("sm_90").empty());
+}
+
+TEST_CASE("NVIDIA's architectures differ in their matrix units and clusters", "[platform]") {
+  using Words = std::vector<std::string>;
+  const auto features = [](const char* architecture) { return platform_of("nvidia").kernel_features(architecture); };
+  CHECK(features("sm_90") == Words{"tf32", "sm90", "wgmma"});
+  CHECK(features("sm_86") == Words{"tf32"});
+  CHECK(features("sm_100") == Words{"tf32", "sm90"});
+  for (const auto* unknown : {"", "sm_", "sm_75", "sm_9x", "gfx942", "90"}) CHECK(features(unknown).empty());
 }
 
 TEST_CASE("an AMD GPU without a number of its own is known by its place on the bus", "[platform]") {
