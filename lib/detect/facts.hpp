@@ -147,7 +147,7 @@ struct Effect {
   std::size_t from = 0;
   bool from_memory = false;
   bool returns = false;
-  /// Of several values that are returned: the number of this one, from 1 on.
+  /// The number of this value among several that are returned, from 1 on.
   std::uint32_t element = 0;
   std::size_t to = 0;
   bool to_memory = false;

@@ -228,7 +228,7 @@ class StructuralDetector final : public PersistentDetector {
       return {.reason = "The detector does not read the language of target " + std::string(to_string(target)) + '.'};
     auto report = Inspector(source, target).run();
     if (report.verdict != Recurrence::Unknown || (target != Target::Cuda && target != Target::Hip)) return report;
-    // The kernel may be there for those who choose an option, or inside of a Python program.
+    // The kernel may be there with an option of the compiler, or inside of a Python program.
     for (const bool python : {false, true}) {
       auto other = python ? Inspector(source, Target::Torch).run() : Inspector(source, target, true).run();
       if (other.verdict != Recurrence::Unknown) return other;

@@ -200,7 +200,7 @@ class Summarizer : private Iteration {
     if (memory) add_decisions(from, std::move(starts), parameters);
   }
 
-  /// What the memory of a parameter only decides: for those who launch the kernel again it is an effect as well.
+  /// What the memory of a parameter only decides: where the kernel is launched again it is an effect as well.
   void add_decisions(std::size_t from, std::vector<Value> starts, std::size_t parameters) {
     Reached reached(ids_.size());
     for (const auto start : starts) reached[start].level = Reach::Copied;
