@@ -143,8 +143,9 @@ bool CallEffects::is_plain(Range argument) const {
   return tokens_.is_name(argument.begin) && (size == 1 || (size == 3 && tokens_.is(argument.begin + 1, ".")));
 }
 
-/// mul(o, a, b), mma_AB(o, a, b), row_max(m, s, m): a function that is named like an operation, and whose result is
-/// not used, computes its first argument. It stores in the memory of a parameter. Returns false for another one.
+/// mul(o, a, b), mma_AB(o, a, b), row_max(m, s, m): a function that is named like an operation, where
+/// the call's result is not used, computes its first argument. It stores in the memory of a parameter. Returns false
+/// for another one.
 bool CallEffects::compute_first(const Call& call, const std::vector<Range>& arguments) {
   const auto first = arguments.front();
   bool place = false;  // p + i, a[i]
