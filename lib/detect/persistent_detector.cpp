@@ -228,12 +228,9 @@ class StructuralDetector final : public PersistentDetector {
       return {.reason = "The detector does not read the language of target " + std::string(to_string(target)) + '.'};
     auto report = Inspector(source, target).run();
     if (report.verdict != Recurrence::Unknown || (target != Target::Cuda && target != Target::Hip)) return report;
-    // The kernel may be there with an option of the compiler, or inside of a Python program.
-    for (const bool python : {false, true}) {
-      auto other = python ? Inspector(source, Target::Torch).run() : Inspector(source, target, true).run();
-      if (other.verdict != Recurrence::Unknown) return other;
-    }
-    return report;
+    // The kernel may be there with an option of the compiler.
+    auto other = Inspector(source, target, true).run();
+    return other.verdict == Recurrence::Unknown ? report : other;
   }
 };
 
