@@ -15,7 +15,7 @@ using namespace kernelgen::testing;
 
 namespace {
 
-const std::map<std::string, std::string> k_replies{
+const std::map<std::string, std::string> k_short_replies{
     {"seed1", code_reply("score 1.3")},         {"seed2", code_reply("score 1.1")},
     {"seed3", code_reply("score 1.2")},         {"stage1", code_reply("score 1.5")},
     {"stage1-again1", code_reply("score 1.4")}, {"stage2", code_reply("wrong")},
@@ -39,7 +39,7 @@ struct ContinuedWorld {
   }
 
   FlowRequest request = fake_request();
-  FakeModel model{k_replies};
+  FakeModel model{k_short_replies};
   FakePromptBuilder prompts;
   FakeBenchmarker benchmarker{
       [](const EvaluationRequest& asked) -> Result<EvaluationRecord> { return judge_source(asked.candidate.source); }};
@@ -183,7 +183,7 @@ TEST_CASE("a run is continued again only when it is over, or when options differ
 TEST_CASE("what an earlier answer to the same focus came to is told", "[flow][engine][continue]") {
   const auto words = [](const std::string& answer) {
     ContinuedWorld first({.seeds = 1, .stage_repairs = 0, .analyze = false, .stages = {"one"}, .stage_tries = 1});
-    auto replies = k_replies;
+    auto replies = k_short_replies;
     replies["stage1"] = code_reply(answer);
     FakeModel model(replies);
     const auto journal = make_memory_journal(real_time());
