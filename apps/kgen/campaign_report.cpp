@@ -116,9 +116,9 @@ std::string explain_estimate(const CampaignEstimate& estimate) {
                                 estimate.known_runs == 1 ? "" : "s", estimate.known_runs == 1 ? "is" : "are")
                   : std::string("expected: unknown until a run is over\n");
   std::vector<std::string> bounds;
-  bounds.push_back(estimate.max_actions ? fmt::format("the policy's {} request{} for a run", *estimate.max_actions,
+  bounds.push_back(estimate.max_actions ? fmt::format("{} request{} for a run", *estimate.max_actions,
                                                       *estimate.max_actions == 1 ? "" : "s")
-                                        : "the policy has no bound");
+                                        : "a policy without a bound");
   if (estimate.prompt_tokens)
     bounds.push_back(fmt::format("prompts like the first, of {} tokens", *estimate.prompt_tokens));
   bounds.push_back(estimate.reply_tokens ? fmt::format("replies of {} tokens", *estimate.reply_tokens)

@@ -15,6 +15,7 @@
 #include "flow/campaign_state.hpp"
 #include "flow/guarded.hpp"
 #include "flow/run_session.hpp"
+#include "flow/steps.hpp"
 #include "support/clock.hpp"
 #include "support/files.hpp"
 #include "support/try.hpp"
@@ -106,7 +107,7 @@ CampaignPlan plan_of(const CampaignRequest& request, std::chrono::system_clock::
                          .directory = (is_below ? relative : run.directory).string(),
                          .target = std::string(to_string(run.request.target)),
                          .model = run.backends.llm.identity(),
-                         .max_actions = run.policy.max_actions()});
+                         .max_actions = most_actions(run.policy, run.request.budget, {})});
   }
   return plan;
 }

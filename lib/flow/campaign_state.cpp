@@ -220,7 +220,7 @@ CampaignRunSummary summarize_run(const CampaignRun& run) {
   summary.target = run.request.target;
   summary.model = run.backends.llm.identity();
   summary.goal = run.request.goal;
-  summary.max_actions = run.policy.max_actions();
+  summary.max_actions = most_actions(run.policy, run.request.budget, {});
   return summary;
 }
 
@@ -229,7 +229,7 @@ CampaignRunSummary summarize_run(const CampaignRun& run, const std::vector<Event
   for (const auto& event : events) apply(state, event);
   auto summary = summarize_run(run);
   summary.status = status_of(state, run.request);
-  summary.max_actions = most_actions(run.policy, state);
+  summary.max_actions = most_actions(run.policy, run.request.budget, state);
   summary.best = state.best;
   if (const auto best = state.history.find(state.best); best != state.history.end())
     summary.best_score = best->second.score();

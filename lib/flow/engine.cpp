@@ -121,13 +121,11 @@ class Engine {
   }
 
   [[nodiscard]] FlowProgress progress() const {
-    FlowProgress progress{.spent = state_.spent, .max_actions = most_actions(policy_, state_), .best = state_.best};
+    FlowProgress progress{
+        .spent = state_.spent, .max_actions = most_actions(policy_, request_.budget, state_), .best = state_.best};
     for (const auto& [id, result] : state_.history) progress.finished_actions += result.number > 0 ? 1 : 0;
     if (const auto best = state_.history.find(state_.best); best != state_.history.end())
       progress.best_score = best->second.score();
-    // Each action is at least one request.
-    if (const auto requests = request_.budget.requests; requests && progress.max_actions)
-      progress.max_actions = static_cast<int>(std::min<std::int64_t>(*progress.max_actions, *requests));
     return progress;
   }
 

@@ -245,9 +245,12 @@ SearchFacts search_facts(const FlowRequest& request, const RunState& state) {
   return facts;
 }
 
-std::optional<int> most_actions(const Policy& policy, const RunState& state) {
-  const auto most = policy.max_actions();
-  return most ? std::optional(*most + static_cast<int>(state.earlier.size())) : std::nullopt;
+std::optional<int> most_actions(const Policy& policy, const Budget& budget, const RunState& state) {
+  const auto planned = policy.max_actions();
+  if (!planned) return std::nullopt;
+  const int most = *planned + static_cast<int>(state.earlier.size());
+  // Each action is at least one request.
+  return static_cast<int>(std::min<std::int64_t>(most, budget.requests.value_or(most)));
 }
 
 PromptRequest prompt_request(const FlowRequest& request, const TaskDescribed& task, const History& history,
@@ -409,7 +412,9 @@ bool is_budget_reserved(const Budget& budget, const RunState& state) {
 std::optional<BudgetExhausted> exhausted_budget(const Budget& budget, const ResourceUsage& spent) {
   const auto over = [](const auto& limit, auto used) { return limit && used >= *limit; };
   const auto ended = [](const std::string& which, const std::string& limit) {
-    return BudgetExhausted{which, "the budget of " + limit + " " + which + " is used up"};
+    const bool is_one = limit == "1" && which.ends_with('s');
+    const auto counted = is_one ? which.substr(0, which.size() - 1) : which;
+    return BudgetExhausted{which, "the budget of " + limit + " " + counted + " is used up"};
   };
   if (over(budget.tokens, spent.tokens)) return ended("tokens", std::to_string(*budget.tokens));
   if (over(budget.requests, spent.requests)) return ended("requests", std::to_string(*budget.requests));

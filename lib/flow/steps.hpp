@@ -32,8 +32,8 @@ inline namespace v0 {
 /// What the policy is told besides the history; points into the state.
 [[nodiscard]] SearchFacts search_facts(const FlowRequest& request, const RunState& state);
 
-/// Upper bound on the actions of a run in all its time; unset: unknown.
-[[nodiscard]] std::optional<int> most_actions(const Policy& policy, const RunState& state);
+/// Upper bound on the actions of a run in all its time, by its policy and its budget of requests; unset: unknown.
+[[nodiscard]] std::optional<int> most_actions(const Policy& policy, const Budget& budget, const RunState& state);
 
 /// The contents of the prompt for an action.
 [[nodiscard]] PromptRequest prompt_request(const FlowRequest& request, const TaskDescribed& task,

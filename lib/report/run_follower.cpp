@@ -123,8 +123,6 @@ void RunFollower::note_session(const Event& event, Time time) {
     best_score_.reset();
     finished_ = failed_ = forgotten_ = 0;
   }
-  if (const auto* exhausted = std::get_if<BudgetExhausted>(&event.body))
-    note_error(MonitorErrorKind::Machinery, "", exhausted->message, time);
 }
 
 void RunFollower::note_attempt(const Event& event, Time time) {

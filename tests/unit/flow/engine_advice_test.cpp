@@ -119,7 +119,7 @@ TEST_CASE("no profile is taken after a budget has ended", "[flow][engine][profil
   const auto outcome = world.run(*journal, request, &profiler);
   REQUIRE(outcome);
   CHECK(outcome->best == "seed1");
-  CHECK(outcome->reason == "the budget of 1 requests is used up");
+  CHECK(outcome->reason == "the budget of 1 request is used up");
   CHECK(profiler.requests().empty());
 }
 

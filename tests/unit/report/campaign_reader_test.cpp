@@ -290,7 +290,6 @@ TEST_CASE("the last errors are those of all runs, the latest first", "[report][m
     errors.push_back(error.run + ' ' + std::string(to_string(error.kind)) + ' ' + error.action + ": " + error.message);
   CHECK(errors == std::vector<std::string>{
                       "failed kernel seed1/repair1: no_code: no code block has kgen_run",
-                      "slow machinery : the budget of 2 requests is used up",
                       "failed kernel seed1: compile:undeclared: line 3: error: 'x' was not declared in this scope",
                       "slow model seed1: server said 503"});
   CHECK(snapshot.failures ==
