@@ -65,6 +65,8 @@ Result<std::optional<Attempt>> read_attempt(const PromptOptions& options, Target
 /// Takes the description from the record if it describes this task, and runs the reference otherwise.
 Result<TaskDescription> describe_task(const PromptRequest& request, const PromptOptions& options, Context& context) {
   EvaluationOptions evaluation;
+  // The same command prints the same prompt, so nothing is timed.
+  evaluation.mode = EvaluationMode::CorrectnessOnly;
   evaluation.precision = options.precision;
   evaluation.threads = options.threads;
   if (request.base && request.base->record && request.base->record->task) {

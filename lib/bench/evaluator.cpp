@@ -20,6 +20,7 @@
 #include "bench/evaluation.hpp"
 #include "bench/extension_compiler.hpp"
 #include "bench/judge_pool.hpp"
+#include "bench/reference_time.hpp"
 #include "bench/shared_memory.hpp"
 #include "bench/verdict.hpp"
 #include "profile/sanitizers.hpp"
@@ -356,11 +357,15 @@ class Evaluator final : public LocalBenchmarker {
 
   Result<TaskDescription> describe_on(const Device& device, const TaskSource& task, const EvaluationOptions& options,
                                       std::stop_token stop) {
-    KERNELGEN_TRY(auto session, judges_->open(judge_task(task, options, device.gpu), *device.gate, std::move(stop)));
+    KERNELGEN_TRY(auto session, judges_->open(judge_task(task, options, device.gpu), *device.gate, stop));
     auto description = session->description;
     description.labels = session->admission.labels;
     // The judge may have been started for a task with another name and the same text.
     description.name = task.name;
+    if (options.mode == EvaluationMode::Full && session->admission.scored) {
+      const bool on_gpu = device.gpu.has_value();
+      KERNELGEN_TRY(description.reference_time, time_reference_alone(*session, *device.gate, on_gpu, std::move(stop)));
+    }
     return description;
   }
 

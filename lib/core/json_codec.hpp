@@ -33,9 +33,10 @@ BOOST_DESCRIBE_STRUCT(RecurrenceFact, (), (kind, layers, directions, steps, hidd
 BOOST_DESCRIBE_STRUCT(TaskFacts, (),
                       (operations, unlisted_operations, product_flops, other_flops, input_bytes, state_bytes,
                        output_bytes, families, recurrence, least_flops, least_read_bytes))
+BOOST_DESCRIBE_STRUCT(ReferenceTime, (), (call_ns, graph_ns, on_gpu))
 BOOST_DESCRIBE_STRUCT(TaskDescription, (),
                       (name, content_id, level, mode, randomness, precision, inputs, parameters, buffers, attributes,
-                       draws, outputs, scalars, mutated_inputs, mutated_buffers, labels, facts))
+                       draws, outputs, scalars, mutated_inputs, mutated_buffers, labels, facts, reference_time))
 BOOST_DESCRIBE_STRUCT(Candidate, (), (target, language, source, id))
 BOOST_DESCRIBE_STRUCT(Diagnostic, (), (severity, file, line, column, message, source_line))
 BOOST_DESCRIBE_STRUCT(KernelResources, (),

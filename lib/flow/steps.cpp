@@ -119,24 +119,6 @@ Attempt attempt_of(const ActionResult& result, const History& history) {
           .base_score = base == history.end() ? std::nullopt : base->second.score()};
 }
 
-/// The median of the reference's samples as replayed graphs; nothing without any.
-std::optional<double> graph_time_of(const TimingReport& timing) {
-  auto samples = timing.reference_graph_ns;
-  if (samples.empty()) return std::nullopt;
-  const auto middle = samples.begin() + static_cast<std::ptrdiff_t>(samples.size() / 2);
-  std::nth_element(samples.begin(), middle, samples.end());
-  return static_cast<double>(*middle);
-}
-
-/// The reference's times beside the first candidate of the run that was timed.
-std::optional<ReferenceTime> reference_time_of(const History& history) {
-  const ActionResult* first = nullptr;
-  for (const auto& [id, result] : history)
-    if (result.score() && (first == nullptr || result.number < first->number)) first = &result;
-  if (first == nullptr || !(first->record->timing->reference_median_ns > 0)) return std::nullopt;
-  return ReferenceTime{first->record->timing->reference_median_ns, graph_time_of(*first->record->timing)};
-}
-
 }  // namespace
 
 std::vector<std::pair<std::string, std::string>> options_of(const FlowRequest& request, const Policy& policy) {
@@ -271,7 +253,6 @@ PromptRequest prompt_request(const FlowRequest& request, const TaskDescribed& ta
   prompt.without = request.without;
   const auto lineage = lineage_of(history, action);
   prompt.language = language_of(lineage, action, request.target);
-  prompt.reference_time = reference_time_of(history);
   for (const auto* result : lineage) {
     if (result->action.id == action.base) {
       prompt.base = attempt_of(*result, history);

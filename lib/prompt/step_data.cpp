@@ -35,14 +35,24 @@ void set_recurrence(TemplateData& data, const PromptRequest& request, const Data
   data.set("has_clusters", options.measured == Measured::Blank || !request.gpu || request.gpu->cluster_blocks > 1);
 }
 
+/// Whether the reference was timed on a device of the kind that times candidates.
+bool is_timed_like_candidates(const ReferenceTime& reference, Target target) {
+  const auto runs_on = traits_of(target).device;
+  if (reference.on_gpu) return runs_on != TargetDevice::Cpu;
+  // There Triton is interpreted, which is not timed.
+  return runs_on != TargetDevice::Gpu && target != Target::Triton;
+}
+
 /// The reference's times where no candidate's verdict shows them.
 void set_reference_time(TemplateData& data, const PromptRequest& request, Measured measured) {
+  const auto& reference = request.description.reference_time;
   const bool timed = request.base && request.base->record && score_of(*request.base->record);
-  const bool shown = measured == Measured::Shown && request.reference_time && !timed;
+  const bool shown =
+      measured == Measured::Shown && reference && !timed && is_timed_like_candidates(*reference, request.target);
   data.set("has_eager_time", shown);
   if (!shown) return;
-  const auto& graph_ns = request.reference_time->graph_ns;
-  data.set("eager_time", format_time(request.reference_time->call_ns));
+  const auto& graph_ns = reference->graph_ns;
+  data.set("eager_time", format_time(reference->call_ns));
   data.set("has_eager_graph_time", graph_ns.has_value());
   data.set("eager_graph_time", graph_ns ? format_time(*graph_ns) : "");
 }

@@ -139,7 +139,7 @@ class Benchmarker {
   /// machine failed, and says nothing about the candidate.
   virtual Result<EvaluationRecord> evaluate(const EvaluationRequest& request, const ProgressCallback& progress,
                                             std::stop_token stop) = 0;
-  /// Builds and runs the reference only; for prompts and for `kgen doctor`.
+  /// Builds and runs the reference only; for prompts and for `kgen doctor`. In EvaluationMode::Full it is timed, too.
   virtual Result<TaskDescription> describe(const TaskSource& task, const EvaluationOptions& options,
                                            std::stop_token stop) = 0;
 };

@@ -43,7 +43,7 @@ class FakeBenchmarker final : public Benchmarker {
     return record;
   }
 
-  /// A description that has the task's name, and `facts`.
+  /// A description that has the task's name, `facts` and `reference_time`.
   Result<TaskDescription> describe(const TaskSource& task, const EvaluationOptions& options,
                                    std::stop_token stop) override {
     if (stop.stop_requested()) return Error{ErrorCode::Cancelled, "cancelled"};
@@ -52,6 +52,7 @@ class FakeBenchmarker final : public Benchmarker {
     description.content_id = task.content_id;
     description.precision = options.precision;
     description.facts = facts;
+    description.reference_time = reference_time;
     return description;
   }
 
@@ -66,6 +67,8 @@ class FakeBenchmarker final : public Benchmarker {
 
   /// The facts of every description; unknown by default.
   std::optional<TaskFacts> facts;
+  /// The reference's time in every description; unknown by default.
+  std::optional<ReferenceTime> reference_time;
 
  private:
   mutable std::mutex mutex_;

@@ -180,7 +180,17 @@ struct TaskFacts {
   bool operator==(const TaskFacts&) const = default;
 };
 
+/// Times of the reference, alone on the device: medians of a few calls, in nanoseconds.
+struct ReferenceTime {
+  double call_ns = 0;
+  /// Replayed as a graph; unset where it cannot be, and on a CPU.
+  std::optional<double> graph_ns{};
+  /// Whether the device is a GPU.
+  bool on_gpu = false;
+};
+
 /// Facts that the judge found by building and running the reference.
+
 struct TaskDescription {
   std::string name;
   std::string content_id;
@@ -203,6 +213,8 @@ struct TaskDescription {
   std::vector<std::string> labels;
   /// Unset in descriptions of earlier versions, and where no judge ran the reference.
   std::optional<TaskFacts> facts;
+  /// For prompts. Unset where nothing is timed, and in descriptions of earlier versions.
+  std::optional<ReferenceTime> reference_time{};
 
   /// True if the reference is known to carry state along a dimension.
   [[nodiscard]] bool is_recurrent() const { return facts && facts->recurrence; }

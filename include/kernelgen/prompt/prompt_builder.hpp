@@ -58,13 +58,6 @@ struct Attempt {
   std::optional<double> base_score{};
 };
 
-/// Times of the reference on the device that judges, in nanoseconds.
-struct ReferenceTime {
-  double call_ns = 0;
-  /// Replayed as a graph; unset where it was not.
-  std::optional<double> graph_ns{};
-};
-
 /// Everything that a prompt can be made of.
 struct PromptRequest {
   PromptKind kind = PromptKind::Seed;
@@ -84,8 +77,6 @@ struct PromptRequest {
   std::string gpu_architecture{};
   /// The facts of that GPU, for what follows from its sizes. Unset: unknown.
   std::optional<GpuFacts> gpu{};
-  /// Times of the reference that are known before this candidate has any. Unset: it was not timed yet.
-  std::optional<ReferenceTime> reference_time{};
   /// Facts about the device that judges, in the order in which they are shown.
   std::vector<DeviceFact> device;
   /// The candidate to repair, analyse, optimize or tune. Required for every kind but Seed.

@@ -181,19 +181,12 @@ TEST_CASE("what replies said they changed is kept, and shown to later steps", "[
         "(stage2 is other, from seed2/optimize/repair1 of 1.9)");
 }
 
-TEST_CASE("once a candidate was timed, prompts know the reference's time", "[flow][engine]") {
+TEST_CASE("the first prompts know the reference's time", "[flow][engine]") {
   World world;
-  FakeBenchmarker timed{[](const EvaluationRequest& request) -> Result<EvaluationRecord> {
-    auto record = judge_source(request.candidate.source);
-    if (record.timing) record.timing->reference_median_ns = 9200;
-    return record;
-  }};
+  world.benchmarker.reference_time = ReferenceTime{.call_ns = 9200};
   const auto journal = make_memory_journal(real_time());
-  REQUIRE(
-      run_flow(fake_request(), *world.policy, {world.model, world.prompts, timed, world.detector}, *journal, {}, {}));
-  const auto prompts = world.model.prompts();
-  CHECK(prompts.at("task.seed1").find("reference=") == std::string::npos);
-  CHECK(prompts.at("task.stage1").find(" reference=9200") != std::string::npos);
+  REQUIRE(world.run(*journal));
+  CHECK(world.model.prompts().at("task.seed1").find(" reference=9200") != std::string::npos);
 }
 
 TEST_CASE("a run that was cut anywhere goes on to the same end", "[flow][engine][resume]") {

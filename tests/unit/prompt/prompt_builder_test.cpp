@@ -74,17 +74,32 @@ TEST_CASE("the reference's time is shown where it is known, and is not part of t
   auto request = sample_prompt_request(PromptKind::Seed, Target::Cuda);
   const auto unknown = built(request);
   CHECK_FALSE(holds(unknown.text, "The reference takes"));
-  request.reference_time = ReferenceTime{31'000'000, {}};
+  auto& time = request.description.reference_time;
+  time = ReferenceTime{.call_ns = 31'000'000, .on_gpu = true};
   CHECK(holds(built(request).text, "- The reference takes 31.000 ms a call.\n"));
-  request.reference_time->graph_ns = 6'670'000;
+  time->graph_ns = 6'670'000;
   const auto known = built(request);
   CHECK(holds(known.text,
               "- The reference takes 31.000 ms a call, 6.670 ms replayed as a graph: that is the time to beat.\n"));
   CHECK(known.fingerprint == unknown.fingerprint);
   // A kernel that was timed shows both times itself.
   auto stage = sample_prompt_request(PromptKind::Stage, Target::Cuda);
-  stage.reference_time = request.reference_time;
+  stage.description.reference_time = time;
   CHECK_FALSE(holds(built(stage).text, "The reference takes"));
+}
+
+TEST_CASE("a time of the reference counts for candidates that are timed on a device of the same kind",
+          "[prompt][builder][reference_time]") {
+  const auto shown = [](Target target, bool on_gpu) {
+    auto request = sample_prompt_request(PromptKind::Seed, target);
+    request.description.reference_time = ReferenceTime{.call_ns = 31'000'000, .on_gpu = on_gpu};
+    return holds(built(request).text, "The reference takes 31.000 ms a call");
+  };
+  for (const auto target : {Target::Cuda, Target::Hip, Target::Triton, Target::Torch}) CHECK(shown(target, true));
+  CHECK_FALSE(shown(Target::Cpp, true));
+  for (const auto target : {Target::Cuda, Target::Hip, Target::Triton}) CHECK_FALSE(shown(target, false));
+  CHECK(shown(Target::Cpp, false));
+  CHECK(shown(Target::Torch, false));
 }
 
 TEST_CASE("equal requests give equal prompts", "[prompt][builder]") {
