@@ -5,6 +5,8 @@
 #include <map>
 #include <set>
 
+#include <kernelgen/core/version.hpp>
+#include <kernelgen/device/cpu.hpp>
 #include <kernelgen/profile/findings.hpp>
 #include <kernelgen/profile/headroom.hpp>
 #include <kernelgen/prompt/prompt_device.hpp>
@@ -164,6 +166,17 @@ std::vector<std::pair<std::string, std::string>> options_of(const FlowRequest& r
       {"without", without_text(request.without)}};
   for (const auto& [name, value] : policy.options()) options["policy." + name] = value;
   return {options.begin(), options.end()};
+}
+
+int threads_of(const EvaluationOptions& options) {
+  if (options.threads > 0) return options.threads;
+  const auto cpu = read_cpu_facts();
+  return cpu ? cpu->usable_cores : 1;
+}
+
+RunStarted start_of(const FlowRequest& request, const Policy& policy, const LLMClient& model) {
+  return {std::string(version()),      request.task,    request.target, policy.name(),
+          options_of(request, policy), model.identity()};
 }
 
 namespace {
