@@ -88,7 +88,8 @@ void add_measurements(PromptRequest& prompt, const ActionResult& base, const Tas
   if (!base.profile || base.profile->unavailable) return;
   prompt.profile = base.profile;
   const auto stage = action.kind == PromptKind::Stage ? action.variant : "";
-  for (auto& finding : findings_for_stage(*base.profile, stage, task.gpu, task.description.level))
+  const auto chain = step_chain_of(task.description, base.recurrence.value_or(Recurrence::Unknown), base.headroom);
+  for (auto& finding : findings_for_stage(*base.profile, stage, task.gpu, task.description.level, chain))
     prompt.findings.push_back(std::move(finding.message));
 }
 
