@@ -37,6 +37,7 @@ struct BatchOptions {
   /// Unset: 4, or two for each launched worker.
   std::optional<int> parallel_tasks;
   std::string retry = "unfinished";
+  bool continues = false;
   std::string order = "given";
   std::string on_event;
   bool dry_run = false;

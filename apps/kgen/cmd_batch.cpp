@@ -152,6 +152,7 @@ Result<void> add_run(const BatchOptions& options, const TaskSource& task, const 
   KERNELGEN_TRY(auto request, make_flow_request(options.search, task, name, target.target, target.device));
   request.budget = budget_of(options.task_budget);
   request.prices = model.prices;
+  request.continues = options.continues;
   setup.request.runs.push_back(
       {.name = name.empty() ? task.name : task.name + '/' + name,
        .directory = std::move(directory),
@@ -285,6 +286,21 @@ void write_error(const Error& error, Context& context) {
   context.err << "kgen: " << add_option_hints(error.to_line()) << '\n';
 }
 
+/// Tells that runs are over which had other options, and what to do, in one line.
+void write_differences(const CampaignOutcome& outcome, Context& context) {
+  const auto& runs = outcome.runs;
+  const auto differs = [](const auto& run) { return is_over(run.status) && !run.difference.empty(); };
+  const auto first = std::find_if(runs.begin(), runs.end(), differs);
+  if (first == runs.end()) return;
+  const auto count = std::count_if(runs.begin(), runs.end(), differs);
+  constexpr std::size_t k_max_example = 300;
+  context.err << "kgen: "
+              << add_option_hints(fmt::format("{} of {} runs {} over, with other options: {}: {}", count, runs.size(),
+                                              count == 1 ? "is" : "are", sanitize_line(first->name, k_max_example),
+                                              sanitize_line(first->difference, k_max_example)))
+              << '\n';
+}
+
 /// Tells why a campaign did not come to an end, and what to do, in one line.
 void write_conclusion(const CampaignOutcome& outcome, Context& context) {
   if (outcome.cancelled)
@@ -376,6 +392,7 @@ Result<ExitCode> run(const BatchOptions& options, Context& context) {
   write_final_reports(options.search.results, outcome, context);
   context.out << (options.json ? campaign_to_json(outcome) : render_campaign(outcome, context.out_terminal));
   const auto failure = setup->notes.failure();
+  write_differences(outcome, context);
   if (!failure) write_conclusion(outcome, context);
   // Recordings end with their clients.
   for (auto& model : setup->models) {

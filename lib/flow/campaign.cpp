@@ -248,19 +248,26 @@ class Scheduler {
     if (const auto there = results_.check(); !there) return stopped_summary(index, there.error(), false);
     auto journal = open_run_journal(run.directory, clock_);
     if (!journal) return stopped_summary(index, journal.error(), journal.error().code == ErrorCode::Busy);
-    RunSession session{.device_lock = device_lock_,
-                       .budget = &budget_,
-                       .restart = request_.selection == RunSelection::Failed || request_.selection == RunSelection::All
-                                      ? Restart::IfFailed
-                                      : Restart::No};
+    auto summary = summarize_run(run, (*journal)->events());
+    // Another process may have continued it meanwhile.
+    if (run.request.continues && is_over(summary.status)) return summary;
+    auto request = run.request;
+    request.continues = run.request.continues && !summary.difference.empty();
+    RunSession session{.device_lock = device_lock_, .budget = &budget_, .restart = restart_of(run)};
     const auto outcome = guarded<FlowOutcome>("the run", [&] {
       return run_in_session(
-          run.request, run.policy, run.backends, **journal, [&](const FlowNotice& notice) { see(index, notice); },
-          session, stop_);
+          request, run.policy, run.backends, **journal, [&](const FlowNotice& notice) { see(index, notice); }, session,
+          stop_);
     });
-    auto summary = summarize_run(run, (*journal)->events());
+    summary = summarize_run(run, (*journal)->events());
     if (!outcome) note_error(summary, outcome.error(), session.is_out_of_budget);
     return summary;
+  }
+
+  /// Whether a run that failed begins anew; one that may be continued keeps what it has found.
+  [[nodiscard]] Restart restart_of(const CampaignRun& run) const {
+    const bool takes_failed = request_.selection == RunSelection::Failed || request_.selection == RunSelection::All;
+    return takes_failed && !run.request.continues ? Restart::IfFailed : Restart::No;
   }
 
   /// The summary of a run that could not be begun.

@@ -79,12 +79,28 @@ bool can_go_on(const RunState& state, const FlowRequest& request) {
   return has_budget || !state.ended_by_outage.empty();
 }
 
+/// How the options of a run differ from those of its journal; empty if they do not.
+std::string option_difference(const RunState& state, const CampaignRun& run) {
+  if (!state.started) return {};
+  const auto wanted = start_of(run.request, run.policy, run.backends.llm);
+  const auto same = check_same_run(*state.started, wanted, threads_of(run.request.evaluation));
+  return same ? std::string() : same.error().message;
+}
+
 CampaignRunStatus status_of(const RunState& state, const FlowRequest& request) {
   if (!state.started) return CampaignRunStatus::NotBegun;
   if (!state.finished || needs_winner_check(state, request) || can_go_on(state, request))
     return CampaignRunStatus::Paused;
   if (state.finished->reached) return CampaignRunStatus::Success;
   return state.best.empty() ? CampaignRunStatus::Failed : CampaignRunStatus::Partial;
+}
+
+/// Makes a run that is over one that goes on with other options.
+void mark_continued(CampaignRunSummary& summary, const RunState& state) {
+  summary.status = CampaignRunStatus::Paused;
+  summary.reason = "over, and to be continued with other options";
+  // What was done before counts, as it will once the run is continued.
+  if (summary.max_actions) *summary.max_actions += static_cast<int>(state.history.size() - state.earlier.size());
 }
 
 /// The time in which finished evaluations held their devices.
@@ -237,6 +253,8 @@ CampaignRunSummary summarize_run(const CampaignRun& run, const std::vector<Event
   for (const auto& [id, result] : state.history) summary.finished_actions += result.number > 0 ? 1 : 0;
   summary.device_time = device_time_of(state.history);
   if (state.finished) summary.reason = state.finished->reason;
+  summary.difference = option_difference(state, run);
+  if (run.request.continues && is_over(summary.status) && !summary.difference.empty()) mark_continued(summary, state);
   return summary;
 }
 

@@ -41,7 +41,8 @@ using SessionTime = std::pair<std::chrono::system_clock::time_point, std::chrono
 /// The facts about a run before its journal was read.
 [[nodiscard]] CampaignRunSummary summarize_run(const CampaignRun& run);
 /// The facts that the events tell. A run that is not over has the status Paused, and one without an event NotBegun. A
-/// run is not over while its winner is to be watched, and if its own budget ended it and now allows more.
+/// run is not over while its winner is to be watched, if its own budget ended it and now allows more, and if it is to
+/// be continued with other options.
 [[nodiscard]] CampaignRunSummary summarize_run(const CampaignRun& run, const std::vector<Event>& events);
 
 /// True if the selection takes up a run with this status.

@@ -8,7 +8,6 @@
 #include <utility>
 
 #include <kernelgen/core/version.hpp>
-#include <kernelgen/device/cpu.hpp>
 
 #include "flow/campaign_state.hpp"
 #include "flow/evaluations.hpp"
@@ -25,13 +24,6 @@
 namespace kernelgen {
 inline namespace v0 {
 namespace {
-
-/// Number of threads that a kernel may use: as requested, else one per core of this machine.
-int threads_of(const EvaluationOptions& options) {
-  if (options.threads > 0) return options.threads;
-  const auto cpu = read_cpu_facts();
-  return cpu ? cpu->usable_cores : 1;
-}
 
 /// Number of timeouts after which a request fails if others are answered meanwhile.
 constexpr int k_max_timeouts = 3;
@@ -131,8 +123,7 @@ class Engine {
 
   /// Starts the run, or resumes it with the same options. No request that was answered is sent again.
   Result<void> start() {
-    RunStarted wanted{std::string(version()),        request_.task,           request_.target, policy_.name(),
-                      options_of(request_, policy_), backends_.llm.identity()};
+    auto wanted = start_of(request_, policy_, backends_.llm);
     auto same =
         state_.started ? check_same_run(*state_.started, wanted, threads_of(request_.evaluation)) : Result<void>{};
     const bool has_failed = state_.finished && state_.best.empty();

@@ -5,6 +5,8 @@
 #include <map>
 #include <set>
 
+#include <kernelgen/core/version.hpp>
+#include <kernelgen/device/cpu.hpp>
 #include <kernelgen/profile/findings.hpp>
 #include <kernelgen/profile/headroom.hpp>
 #include <kernelgen/prompt/prompt_device.hpp>
@@ -86,7 +88,8 @@ void add_measurements(PromptRequest& prompt, const ActionResult& base, const Tas
   if (!base.profile || base.profile->unavailable) return;
   prompt.profile = base.profile;
   const auto stage = action.kind == PromptKind::Stage ? action.variant : "";
-  for (auto& finding : findings_for_stage(*base.profile, stage, task.gpu, task.description.level))
+  const auto chain = step_chain_of(task.description, base.recurrence.value_or(Recurrence::Unknown), base.headroom);
+  for (auto& finding : findings_for_stage(*base.profile, stage, task.gpu, task.description.level, chain))
     prompt.findings.push_back(std::move(finding.message));
 }
 
@@ -146,6 +149,17 @@ std::vector<std::pair<std::string, std::string>> options_of(const FlowRequest& r
       {"without", without_text(request.without)}};
   for (const auto& [name, value] : policy.options()) options["policy." + name] = value;
   return {options.begin(), options.end()};
+}
+
+int threads_of(const EvaluationOptions& options) {
+  if (options.threads > 0) return options.threads;
+  const auto cpu = read_cpu_facts();
+  return cpu ? cpu->usable_cores : 1;
+}
+
+RunStarted start_of(const FlowRequest& request, const Policy& policy, const LLMClient& model) {
+  return {std::string(version()),      request.task,    request.target, policy.name(),
+          options_of(request, policy), model.identity()};
 }
 
 namespace {

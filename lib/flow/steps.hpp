@@ -20,6 +20,12 @@ inline namespace v0 {
 [[nodiscard]] std::vector<std::pair<std::string, std::string>> options_of(const FlowRequest& request,
                                                                           const Policy& policy);
 
+/// Number of threads that a kernel may use: as requested, else one per core of this machine.
+[[nodiscard]] int threads_of(const EvaluationOptions& options);
+
+/// The event with which a run of this request starts.
+[[nodiscard]] RunStarted start_of(const FlowRequest& request, const Policy& policy, const LLMClient& model);
+
 /// Checks that `started` and `wanted` are the same run; InvalidArgument names the first difference. Options that the
 /// version which started the run did not record are not compared. `cores` is the number of threads that "one per core"
 /// means here.

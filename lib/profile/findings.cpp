@@ -7,6 +7,8 @@
 
 #include <kernelgen/platform/platform.hpp>
 
+#include "profile/chain_finding.hpp"
+
 namespace kernelgen {
 inline namespace v0 {
 namespace {
@@ -130,15 +132,24 @@ void find_type_casts(const Profile& profile, Findings& found) {
 /// Findings from the counters of one kernel. `share` is its part of the device time.
 class KernelReader {
  public:
-  KernelReader(const KernelProfile& kernel, double share, const std::optional<GpuFacts>& gpu, Findings& found)
-      : kernel_(kernel), share_(share), gpu_(gpu), words_(platform_of(gpu ? gpu->vendor : "").words), found_(found) {}
+  /// `in_chain`: the kernel goes through dependent steps, so that few blocks with much in registers are no fault.
+  KernelReader(const KernelProfile& kernel, double share, bool in_chain, const std::optional<GpuFacts>& gpu,
+               Findings& found)
+      : kernel_(kernel),
+        share_(share),
+        in_chain_(in_chain),
+        gpu_(gpu),
+        words_(platform_of(gpu ? gpu->vendor : "").words),
+        found_(found) {}
 
   void read() {
-    find_few_blocks();
+    if (!in_chain_) find_few_blocks();
     find_limit();
-    find_low_occupancy();
-    find_small_blocks();
-    find_shared_use();
+    if (!in_chain_) {
+      find_low_occupancy();
+      find_small_blocks();
+      find_shared_use();
+    }
     find_uncoalesced();
     find_bank_conflicts();
     find_matrix_units();
@@ -172,24 +183,8 @@ class KernelReader {
     else if (*sm >= k_busy_pct)
       add("compute_bound", both + ": compute-bound; fewer or cheaper operations help, matrix units where they fit",
           *sm / 100);
-    else if (!few_blocks_)
-      add("latency_bound", both + stalls() + ": latency-bound; more independent work in flight helps", 0.8);
-  }
-
-  /// The most frequent stall reason, as in ", 45 % of the warps wait for memory".
-  [[nodiscard]] std::string stalls() const {
-    static constexpr std::array<std::pair<std::string_view, std::string_view>, 3> k_stalls = {
-        {{"stall_memory_pct", "memory"}, {"stall_barrier_pct", "a barrier"}, {"stall_shared_pct", "shared memory"}}};
-    constexpr double k_min_stall_pct = 20;
-    std::string text;
-    double most = k_min_stall_pct;
-    for (const auto& [name, what] : k_stalls) {
-      const auto value = kernel_.metric(name);
-      if (!value || *value < most) continue;
-      most = *value;
-      text = fmt::format(", {:.0f} % of the {}s wait for {}", most, words_.warp, what);
-    }
-    return text;
+    else if (!few_blocks_ && !in_chain_)
+      add("latency_bound", both + ": latency-bound; more independent work in flight helps", 0.8);
   }
 
   void find_low_occupancy() {
@@ -305,6 +300,7 @@ class KernelReader {
 
   const KernelProfile& kernel_;
   const double share_;
+  const bool in_chain_;
   const std::optional<GpuFacts>& gpu_;
   const PlatformWords& words_;
   Findings& found_;
@@ -313,8 +309,15 @@ class KernelReader {
 
 }  // namespace
 
-std::vector<ProfileFinding> find_bottlenecks(const Profile& profile, const std::optional<GpuFacts>& gpu) {
+std::vector<ProfileFinding> find_bottlenecks(const Profile& profile, const std::optional<GpuFacts>& gpu,
+                                             const std::optional<StepChain>& chain) {
   Findings found;
+  const auto in_chain = chain ? chain_kernels(profile, *chain) : std::vector<const KernelProfile*>();
+  const auto is_in_chain = [&](const KernelProfile& kernel) {
+    return std::find(in_chain.begin(), in_chain.end(), &kernel) != in_chain.end();
+  };
+  if (!in_chain.empty() && profile.share_of(*in_chain.front()) >= k_min_share)
+    found.push_back(chain_finding(profile, in_chain, *chain, gpu));
   find_launch_bound(profile, found);
   find_origins(profile, found);
   find_type_casts(profile, found);
@@ -322,8 +325,10 @@ std::vector<ProfileFinding> find_bottlenecks(const Profile& profile, const std::
     const double share = profile.share_of(kernel);
     // Share of the call, not of the device time: stalls in kernels matter little while the device is idle.
     const double share_of_call = share * (1 - idle_share(profile));
-    if (kernel.counted_launches > 0 && share >= k_min_share) KernelReader(kernel, share_of_call, gpu, found).read();
+    if (kernel.counted_launches > 0 && share >= k_min_share)
+      KernelReader(kernel, share_of_call, is_in_chain(kernel), gpu, found).read();
   }
+  if (auto stalls = stall_finding(profile, gpu)) found.push_back(*std::move(stalls));
   std::stable_sort(found.begin(), found.end(),
                    [](const ProfileFinding& a, const ProfileFinding& b) { return a.weight > b.weight; });
   return found;

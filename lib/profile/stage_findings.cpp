@@ -31,9 +31,9 @@ constexpr auto k_interests = std::to_array<StageInterest>({
     {"memory_and_tuning", {"latency_bound", "memory_bound", "uncoalesced", "low_occupancy"}},
     {"loads_in_flight", {"latency_bound", "low_occupancy", "memory_bound"}},
     {"step_launches", {"launch_bound", "copies", "library_share"}},
-    {"step_product", {"compute_bound", "bank_conflicts", "latency_bound", "matrix_units"}},
-    {"step_exchange", {"latency_bound", "few_blocks"}},
-    {"step_tail", {"latency_bound", "bank_conflicts"}},
+    {"step_product", {"chain", "compute_bound", "bank_conflicts", "latency_bound", "matrix_units"}},
+    {"step_exchange", {"chain", "latency_bound", "few_blocks"}},
+    {"step_tail", {"chain", "latency_bound", "bank_conflicts"}},
     {"epilogue", {"launch_bound", "memory_bound", "copies", "uncoalesced", "library_share"}},
     {"window_tiles", {"compute_bound", "memory_bound", "matrix_units", "low_occupancy", "uncoalesced"}},
     {"attention_tiles", {"compute_bound", "memory_bound", "matrix_units", "few_blocks", "low_occupancy"}},
@@ -52,6 +52,16 @@ bool interests(std::string_view stage, const ProfileFinding& finding) {
     return one.stage == stage &&
            std::find(one.findings.begin(), one.findings.end(), finding.name) != one.findings.end();
   });
+}
+
+/// Removes what warps wait for: it stands beside the other findings, and is none that they could push out.
+std::optional<ProfileFinding> take_stalls(std::vector<ProfileFinding>& findings) {
+  const auto found =
+      std::find_if(findings.begin(), findings.end(), [](const ProfileFinding& one) { return one.name == "stalls"; });
+  if (found == findings.end()) return std::nullopt;
+  auto stalls = std::move(*found);
+  findings.erase(found);
+  return stalls;
 }
 
 /// The candidate's longest kernel, where its registers are known.
@@ -89,8 +99,10 @@ std::optional<RooflinePosition> roofline_position(const Profile& profile) {
 }
 
 std::vector<ProfileFinding> findings_for_stage(const Profile& profile, std::string_view stage,
-                                               const std::optional<GpuFacts>& gpu, TaskLevel level) {
-  auto all = find_bottlenecks(profile, gpu);
+                                               const std::optional<GpuFacts>& gpu, TaskLevel level,
+                                               const std::optional<StepChain>& chain) {
+  auto all = find_bottlenecks(profile, gpu, chain);
+  const auto stalls = take_stalls(all);
   if (level == TaskLevel::Fusion)
     if (auto registers = register_finding(profile)) all.push_back(*std::move(registers));
   std::stable_sort(all.begin(), all.end(), [&](const ProfileFinding& a, const ProfileFinding& b) {
@@ -99,6 +111,7 @@ std::vector<ProfileFinding> findings_for_stage(const Profile& profile, std::stri
   });
   // "few_registers" has no weight: it is mentioned only without more important findings.
   if (all.size() > k_max_findings) all.resize(k_max_findings);
+  if (stalls) all.insert(all.begin(), *stalls);
   if (auto position = roofline_position(profile))
     all.insert(all.begin(), {"roofline", std::move(position->sentence), 0});
   return all;

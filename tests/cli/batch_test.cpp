@@ -116,6 +116,31 @@ TEST_CASE("batch carries every task to its end, and the same command is only rep
   CHECK(kgen.plain_output() == first);
 }
 
+TEST_CASE("batch --continue goes on with other options, and what was found stays", "[cli][batch]") {
+  BatchFixture kgen;
+  CHECK(kgen.batch() == 1);
+  // Runs that are over stay as they are, and a line says so.
+  kgen.samples = "2";
+  CHECK(kgen.batch() == 1);
+  CHECK(kgen.asked.size() == 3);
+  CHECK(kgen.err.str().find("kgen: 3 of 3 runs are over, with other options: a: this run was started with "
+                            "policy.samples 1, not 2; give the new one a journal of its own (--name), or continue this "
+                            "one (--continue)\n") != std::string::npos);
+  kgen.all_fast = true;
+  CHECK(kgen.batch({"--continue"}) == 0);
+  CHECK(kgen.asked.size() == 6);
+  CHECK(kgen.err.str().find("other options") == std::string::npos);
+  // It is resumed with and without the wish: nothing is left to do.
+  const auto output = kgen.plain_output();
+  for (const auto& more : {std::vector<std::string>{"--continue"}, {}}) {
+    CHECK(kgen.batch(more) == 0);
+    CHECK(kgen.asked.size() == 6);
+    CHECK(kgen.plain_output() == output);
+  }
+  CHECK(kgen.batch({"--continue", "--retry", "failed"}) == 64);
+  CHECK(kgen.err.str().find("--continue") != std::string::npos);
+}
+
 TEST_CASE("batch exits with 0 when all goals are reached, and with 2 when no kernel is correct", "[cli][batch]") {
   BatchFixture kgen;
   CHECK(kgen.batch({"--end", "0", "--list", "gone"}) == 64);

@@ -94,6 +94,8 @@ struct CampaignRunSummary {
   std::string reason;
   /// The error that stopped it in this session.
   std::optional<Error> error;
+  /// How the wanted options differ from those of its journal, and what can be done, in one line. Empty: they do not.
+  std::string difference;
 };
 
 /// The runs that a session takes up.
@@ -101,7 +103,7 @@ enum class RunSelection {
   Unfinished,  ///< those that have not begun or are not over
   Paused,      ///< those that have begun and are not over
   Failed,      ///< those that are over without a correct kernel. They begin anew in the same journal, also with other
-               ///< options
+               ///< options; with FlowRequest::continues they stay
   All,         ///< all but those with a correct kernel: Unfinished and Failed
 };
 
@@ -185,11 +187,13 @@ struct CampaignOutcome {
 /// status Error.
 [[nodiscard]] std::vector<CampaignRunSummary> read_campaign(const std::vector<CampaignRun>& runs);
 
-/// Takes up the selected runs, several in parallel, until each is over or cannot go on. A failure of one run does not
-/// affect the others, and a run that another process has is left to it. The same request resumes the campaign after any
-/// end, from the journals alone: no reply that arrived is asked for again. When a model leaves the requests of two runs
-/// in a row unanswered, its other runs are not started; once it answers a run in progress, they are, and those that it
-/// left unanswered go on.
+/// Takes up the selected runs, several in parallel, until each is over or cannot go on. Where FlowRequest::continues is
+/// set, a run with other options than those of its journal is not over: it is continued with them, once. One that is
+/// over with the same options stays over, so that the same request resumes a continued campaign, too. A failure of one
+/// run does not affect the others, and a run that another process has is left to it. The same request resumes the
+/// campaign after any end, from the journals alone: no reply that arrived is asked for again. When a model leaves the
+/// requests of two runs in a row unanswered, its other runs are not started; once it answers a run in progress, they
+/// are, and those that it left unanswered go on.
 ///
 /// Several processes may do so at once: each takes runs that no other one has, and with limits they spend one budget
 /// together, for which their limits, runs and options must be the same.

@@ -3,12 +3,15 @@
 /// \file
 /// The meaning of a profile, in sentences for a person or a model to act on.
 
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include <kernelgen/core/action.hpp>
 #include <kernelgen/core/api.hpp>
+#include <kernelgen/core/headroom.hpp>
 #include <kernelgen/core/profile.hpp>
 #include <kernelgen/core/task.hpp>
 #include <kernelgen/device/gpu.hpp>
@@ -20,7 +23,8 @@ inline namespace KERNELGEN_API v0 {
 struct ProfileFinding {
   /// Stable name: "launch_bound", "no_own_kernel", "library_share", "memory_bound", "compute_bound", "latency_bound",
   /// "few_blocks", "low_occupancy", "uncoalesced", "bank_conflicts", "matrix_units", "copies", "type_casts",
-  /// "small_blocks", "shared_memory_use"; of findings_for_stage() also "roofline", "many_registers", "few_registers".
+  /// "small_blocks", "shared_memory_use", "stalls", "chain"; of findings_for_stage() also "roofline", "many_registers",
+  /// "few_registers".
   std::string name;
   /// The observation, with numbers, and what it suggests.
   std::string message;
@@ -28,10 +32,24 @@ struct ProfileFinding {
   double weight = 0;
 };
 
+/// The dependent steps that a kernel goes through by itself, one after the other.
+struct StepChain {
+  std::int64_t steps = 0;
+  /// The least possible time of a call with these steps; unset: unknown.
+  std::optional<double> floor_ns;
+};
+
+/// The chain of a candidate that keeps the time loop of a recurrent task in a kernel; nothing for others. `headroom` is
+/// that of the candidate. Pure.
+[[nodiscard]] std::optional<StepChain> step_chain_of(const TaskDescription& task, Recurrence recurrence,
+                                                     const std::optional<Headroom>& headroom);
+
 /// Findings, the most important first. Pure. Without facts about the device, those that depend on its size are left
-/// out.
+/// out. Kernels that go through a chain get "chain" in place of what does not fit them: few blocks, low occupancy and
+/// much shared memory are their purpose.
 [[nodiscard]] std::vector<ProfileFinding> find_bottlenecks(const Profile& profile,
-                                                           const std::optional<GpuFacts>& gpu = std::nullopt);
+                                                           const std::optional<GpuFacts>& gpu = std::nullopt,
+                                                           const std::optional<StepChain>& chain = std::nullopt);
 
 /// Position of a call between the limits of memory and of the multiprocessors.
 struct RooflinePosition {
@@ -46,11 +64,12 @@ struct RooflinePosition {
 [[nodiscard]] std::optional<RooflinePosition> roofline_position(const Profile& profile);
 
 /// Findings for a model that works on a stage; an empty stage is any other step. First the roofline position where it
-/// is known, then at most three findings: those about the stage go before the others. For fused operations also what
-/// the number of registers suggests. Pure.
+/// is known and what warps wait for, then at most three findings: those about the stage go before the others. For fused
+/// operations also what the number of registers suggests. Pure.
 [[nodiscard]] std::vector<ProfileFinding> findings_for_stage(const Profile& profile, std::string_view stage,
                                                              const std::optional<GpuFacts>& gpu = std::nullopt,
-                                                             TaskLevel level = TaskLevel::Unknown);
+                                                             TaskLevel level = TaskLevel::Unknown,
+                                                             const std::optional<StepChain>& chain = std::nullopt);
 
 }  // namespace v0
 }  // namespace kernelgen

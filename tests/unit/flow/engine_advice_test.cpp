@@ -60,6 +60,31 @@ TEST_CASE("a profile is taken before advice, journaled, and shown to the model",
   CHECK_FALSE(holds(world.model.prompts().at("task.seed1"), "finding="));
 }
 
+TEST_CASE("the prompt about a persistent kernel of a recurrent task has the cycles of a step",
+          "[flow][engine][profile]") {
+  auto replies = k_advice_replies;
+  replies["seed1"] = code_reply("score 1.3, persistent");
+  AdviceWorld world(std::move(replies));
+  world.benchmarker.facts.emplace().recurrence =
+      RecurrenceFact{.kind = RecurrenceKind::Gru, .steps = 512, .returns = {}};
+  FakeProfiler profiler([](const ProfileRequest&) -> Result<Profile> {
+    auto profile = busy_profile();
+    profile.kernels.front().duration_ns = 1'024'000;
+    profile.kernels.front().launches = 1;
+    return profile;
+  });
+  auto request = fake_request();
+  request.gpu.emplace().clock_khz = 1'000'000;
+  const auto journal = make_memory_journal(real_time());
+  REQUIRE(world.run(*journal, request, &profiler));
+  const std::string words = "512 dependent steps in 1 launch";
+  const auto& analysis = world.model.prompts().at("task.seed1-analysis");
+  CHECK(holds(analysis, words));
+  CHECK(holds(analysis, "2.00 us or 2000 cycles at 1000 MHz for each"));
+  // The optimized kernel is not persistent.
+  CHECK_FALSE(holds(world.model.prompts().at("task.stage2"), words));
+}
+
 TEST_CASE("a run that was cut around its profiles goes on to the same end", "[flow][engine][profile][resume]") {
   AdviceWorld first;
   FakeProfiler profiler([](const ProfileRequest&) -> Result<Profile> { return busy_profile(); });
