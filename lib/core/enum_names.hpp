@@ -224,6 +224,7 @@ inline constexpr auto names_of<PromptKind> = make_names<PromptKind>({
     {PromptKind::Stage, "stage"},
     {PromptKind::Reflect, "reflect"},
     {PromptKind::Critic, "critic"},
+    {PromptKind::Crossover, "crossover"},
 });
 
 template <>

@@ -86,7 +86,7 @@ BOOST_DESCRIBE_STRUCT(Reply, (), (text, finish, usage, model, latency))
 BOOST_DESCRIBE_STRUCT(Analysis, (),
                       (worth_optimizing, reason, bottleneck, method, plan, expected_speedup, output_requirement,
                        correction))
-BOOST_DESCRIBE_STRUCT(Action, (), (id, kind, base, analysis, variant, temperature, instructions))
+BOOST_DESCRIBE_STRUCT(Action, (), (id, kind, base, analysis, variant, temperature, instructions, second_base))
 BOOST_DESCRIBE_STRUCT(Headroom, (), (bound, floor_ns, time_ns, ratio, sentence))
 BOOST_DESCRIBE_STRUCT(Metric, (), (name, value, unit))
 BOOST_DESCRIBE_STRUCT(KernelProfile, (), (name, function, origin, launches, duration_ns, counted_launches, metrics))

@@ -405,6 +405,7 @@ class Engine {
     LLMRequest request{.id = request_id(open.action),
                        .prompt = open.prompt.text,
                        .fingerprint = open.prompt.fingerprint,
+                       .kind = open.action.kind,
                        .temperature = open.action.temperature,
                        .max_output_tokens = request_.max_output_tokens,
                        .timeout = std::min(request_timeout(), time_left.value_or(request_.request_timeout)),

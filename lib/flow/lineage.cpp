@@ -34,20 +34,19 @@ std::vector<std::string> earlier_siblings(const std::string& id) {
 std::vector<const ActionResult*> lineage_of(const History& history, const Action& action) {
   std::map<std::string, const ActionResult*> found;
   std::vector<std::string> ids;
-  const auto add_ancestors = [&](const std::string& id, const std::string& base) {
-    if (!base.empty()) ids.push_back(base);
-    const auto parent = parent_of(id);
-    if (!parent.empty()) ids.push_back(parent);
-    for (auto& sibling : earlier_siblings(id)) ids.push_back(std::move(sibling));
+  const auto add_ancestors = [&](const Action& of) {
+    for (const auto& id : {of.base, of.second_base, parent_of(of.id)})
+      if (!id.empty()) ids.push_back(id);
+    for (auto& sibling : earlier_siblings(of.id)) ids.push_back(std::move(sibling));
   };
-  add_ancestors(action.id, action.base);
+  add_ancestors(action);
   while (!ids.empty()) {
     const std::string id = ids.back();
     ids.pop_back();
     const auto result = history.find(id);
     if (result == history.end() || found.contains(id)) continue;
     found[id] = &result->second;
-    add_ancestors(id, result->second.action.base);
+    add_ancestors(result->second.action);
   }
   std::vector<const ActionResult*> lineage;
   lineage.reserve(found.size());

@@ -63,6 +63,7 @@ class RepairChain {
   Action repair(Action action, const std::string& variant) {
     action.kind = PromptKind::Repair;
     action.base = judged_.back()->action.id;
+    action.second_base.clear();
     action.analysis.clear();
     action.variant = variant;
     action.temperature = options_.temperature;

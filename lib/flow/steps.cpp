@@ -271,6 +271,8 @@ PromptRequest prompt_request(const FlowRequest& request, const TaskDescribed& ta
     if (result->action.id == action.base) {
       prompt.base = attempt_of(*result, history);
       add_measurements(prompt, *result, task, action);
+    } else if (result->action.id == action.second_base) {
+      prompt.second = attempt_of(*result, history);
     } else if (result->status != ActionStatus::Analyzed) {
       prompt.history.push_back(attempt_of(*result, history));
     }

@@ -23,7 +23,7 @@ namespace {
 
 constexpr auto k_kinds =
     std::to_array<PromptKind>({PromptKind::Seed, PromptKind::Repair, PromptKind::Analysis, PromptKind::Optimize,
-                               PromptKind::Stage, PromptKind::Reflect, PromptKind::Critic});
+                               PromptKind::Stage, PromptKind::Reflect, PromptKind::Critic, PromptKind::Crossover});
 constexpr auto k_parts = std::to_array<PromptPart>({PromptPart::Examples, PromptPart::EarlierAttempts,
                                                     PromptPart::Knowledge, PromptPart::Profile, PromptPart::Device});
 
@@ -139,6 +139,8 @@ class MustachePromptBuilder final : public PromptBuilder {
     if (!request.base) return invalid(fmt::format("{} needs a candidate", describe(request.kind)));
     if (request.kind == PromptKind::Optimize && !request.analysis && !request.critique)
       return invalid("an optimize prompt needs an analysis or a critique");
+    if (request.kind == PromptKind::Crossover && (!request.second || request.second->source.empty()))
+      return invalid("a crossover prompt needs the code of a second candidate");
     const bool needs_code = request.kind != PromptKind::Repair && request.kind != PromptKind::Reflect;
     if (needs_code && request.base->source.empty())
       return invalid(fmt::format("{} needs the candidate's code", describe(request.kind)));

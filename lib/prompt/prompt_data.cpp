@@ -316,8 +316,19 @@ void set_history(TemplateData& data, const PromptRequest& request, const DataOpt
   for (const auto& attempt : request.history) rows.push_back(history_row(attempt, options.measured, false));
   const bool tells = request.base && !request.base->change.empty() && options.measured == Measured::Shown;
   if (tells) rows.push_back(history_row(*request.base, options.measured, true));
+  const bool second_tells = request.second && !request.second->change.empty() && options.measured == Measured::Shown;
+  if (second_tells) rows.push_back(history_row(*request.second, options.measured, true));
   data.set("has_history", !rows.empty() && !is_dropped(options, PromptPart::EarlierAttempts));
   data.set("history", rows);
+}
+
+/// The other kernel of a crossover.
+void set_second(TemplateData& data, const Attempt& second, Measured measured, VerbatimTexts& verbatim) {
+  const auto score = second.record ? score_of(*second.record) : std::nullopt;
+  set_source(data, "second_code", second.source, verbatim);
+  data.set("second_id", sanitize_line(second.action_id, k_max_shown_line));
+  data.set("has_second_speedup", measured == Measured::Blank || score.has_value());
+  data.set("second_speedup", measured == Measured::Blank ? "" : fmt::format("{:.3g}", score.value_or(0)));
 }
 
 void set_analysis(TemplateData& data, const Analysis& analysis, VerbatimTexts& verbatim) {
@@ -414,16 +425,20 @@ std::string_view to_string(PromptPart part) {
 }
 
 PromptRequest without_feedback(PromptRequest request) {
-  if (request.base && request.base->record && request.base->record->outcome.correct()) {
-    EvaluationRecord record;
-    record.target = request.base->record->target;
-    record.outcome = {OutcomeKind::Correct, "", ""};
-    request.base->record = std::move(record);
-  } else if (request.base) {
-    request.base->record.reset();
-    request.base->message = "it is not correct; no more is told";
+  for (auto* attempt : {&request.base, &request.second}) {
+    if (!*attempt) continue;
+    auto& shown = **attempt;
+    shown.change.clear();
+    if (shown.record && shown.record->outcome.correct()) {
+      EvaluationRecord record;
+      record.target = shown.record->target;
+      record.outcome = {OutcomeKind::Correct, "", ""};
+      shown.record = std::move(record);
+    } else {
+      shown.record.reset();
+      shown.message = "it is not correct; no more is told";
+    }
   }
-  if (request.base) request.base->change.clear();
   request.history.clear();
   request.profile.reset();
   request.findings.clear();
@@ -465,6 +480,7 @@ TemplateData make_prompt_data(const PromptRequest& request, const DataOptions& o
   set_profile(data, request, options);
   if (request.analysis) set_analysis(data, *request.analysis, verbatim);
   if (request.critique) set_critique(data, *request.critique, verbatim);
+  if (request.second) set_second(data, *request.second, options.measured, verbatim);
   if (request.base) {
     data.set("has_code", !trim(request.base->source).empty());
     set_source(data, "code", request.base->source, verbatim);

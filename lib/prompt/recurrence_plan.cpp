@@ -112,6 +112,7 @@ std::vector<RecurrencePart> recurrence_parts(PromptKind kind, std::string_view s
     case PromptKind::Seed:
     case PromptKind::Reflect:
     case PromptKind::Optimize:
+    case PromptKind::Crossover:
       return {Design, Product, Exchange, Tail};
     case PromptKind::Analysis:
       return {Design, Product};

@@ -221,6 +221,7 @@ json::object attempt_details(const ActionResult& result, const History& history)
   members.add("id", short_line(result.action.id));
   members.add("kind", std::string(to_string(result.action.kind)));
   members.add("base", short_line(result.action.base));
+  members.add("second_base", short_line(result.action.second_base));
   members.add("analysis_of", short_line(result.action.analysis));
   members.add("variant", short_line(result.action.variant));
   members.add("status", std::string(to_string(result.status)));

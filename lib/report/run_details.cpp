@@ -75,6 +75,7 @@ json::object open_json(int number, const OpenAction& open) {
   members.add("id", cut_text(open.action.id, k_max_name, ""));
   members.add("kind", std::string(to_string(open.action.kind)));
   members.add("base", cut_text(open.action.base, k_max_name, ""));
+  members.add("second_base", cut_text(open.action.second_base, k_max_name, ""));
   members.add("status", "unfinished");
   return members.take();
 }

@@ -120,6 +120,7 @@ PromptRequest sample_prompt_request(PromptKind kind, Target target) {
                                 "1. Pack.\n2. One thread per layer.",
                                 "2x",
                                 "final_state_only"};
+  if (kind == PromptKind::Crossover) request.second = correct_attempt("seed2", "int y;\n", 1.25);
   if (kind == PromptKind::Stage) request.variant = "block_tiling";
   return request;
 }

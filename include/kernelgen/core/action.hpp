@@ -62,6 +62,8 @@ struct Action {
   /// What a policy has to say to the model beside what the prompt's kind says: a section of its own in the prompt,
   /// unchanged. Empty: nothing.
   std::string instructions{};
+  /// Id of the action with the other candidate of a crossover. Empty: there is none.
+  std::string second_base{};
   bool operator==(const Action&) const = default;
 };
 

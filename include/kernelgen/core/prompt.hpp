@@ -17,13 +17,14 @@ inline namespace KERNELGEN_API v0 {
 
 /// The purpose of a prompt. Stored by name.
 enum class PromptKind {
-  Seed,      ///< a first kernel
-  Repair,    ///< a candidate that failed, to be corrected
-  Analysis,  ///< is there a better algorithm? Answered by JSON, not by code
-  Optimize,  ///< a kernel after an analysis
-  Stage,     ///< one aspect of a correct kernel tuned
-  Reflect,   ///< a new attempt after feedback on an earlier one
-  Critic,    ///< what is wrong with a candidate, or what limits its speed? Answered in words, not by code
+  Seed,       ///< a first kernel
+  Repair,     ///< a candidate that failed, to be corrected
+  Analysis,   ///< is there a better algorithm? Answered by JSON, not by code
+  Optimize,   ///< a kernel after an analysis
+  Stage,      ///< one aspect of a correct kernel tuned
+  Reflect,    ///< a new attempt after feedback on an earlier one
+  Critic,     ///< what is wrong with a candidate, or what limits its speed? Answered in words, not by code
+  Crossover,  ///< one kernel made of the ideas of two correct ones
 };
 [[nodiscard]] std::string_view to_string(PromptKind kind);
 [[nodiscard]] std::optional<PromptKind> parse_prompt_kind(std::string_view name);

@@ -160,6 +160,30 @@ struct RoundsOptions {
 /// The policy "rounds".
 [[nodiscard]] std::unique_ptr<Policy> make_rounds_policy(RoundsOptions options);
 
+/// Options of the evolve policy: islands, each with a small archive of diverse correct kernels. In every generation
+/// each island gets one child, made of one kernel of its archive or of two.
+struct EvolveOptions {
+  int islands = 2;
+  /// Maximal number of kernels in the archive of an island.
+  int archive = 4;
+  /// Maximal number of children of an island; a budget may end the search earlier.
+  int generations = 10;
+  /// Strategy hints of the seeds, used in turn. Empty: seeds differ by temperature alone.
+  std::vector<std::string> strategies;
+  double temperature = 0.7;
+  int seed_repairs = 4;
+  int child_repairs = 1;
+  /// No further generation is begun once a score is at least this; 0: all generations.
+  double stop_score = 0;
+  std::vector<std::string> escalations = default_escalations();
+  /// The same as HybridOptions::floor_ratio.
+  double floor_ratio = 1.1;
+  /// Whether a kernel is profiled before the prompt for its child.
+  ProfileUse profiles = ProfileUse::Never;
+};
+/// The policy "evolve". Options out of range are clamped to the nearest sensible value.
+[[nodiscard]] std::unique_ptr<Policy> make_evolve_policy(EvolveOptions options);
+
 /// Makes the policy that repairs the candidate of the action "start" of the history.
 [[nodiscard]] std::unique_ptr<Policy> make_repair_policy(RepairOptions options);
 

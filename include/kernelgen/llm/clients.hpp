@@ -102,6 +102,11 @@ using RecordingFailure = std::function<void(const Error&)>;
                                                                        const std::filesystem::path& file,
                                                                        RecordingFailure on_failure = {});
 
+/// Asks a model for each kind of prompt: that of `by_kind`, else `others`. Its identity and its
+/// endpoint name all of them. None of the clients may be nullptr.
+[[nodiscard]] std::unique_ptr<LLMClient> make_role_client(std::unique_ptr<LLMClient> others,
+                                                          std::map<PromptKind, std::unique_ptr<LLMClient>> by_kind);
+
 /// Inputs of make_llm_client() besides the text.
 struct LLMSpecContext {
   /// The environment of this process: the only source of keys.

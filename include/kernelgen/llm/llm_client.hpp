@@ -28,6 +28,8 @@ struct LLMRequest {
   std::string prompt;
   /// Prompt::fingerprint, compared by a strict replay. Empty: not compared.
   std::string fingerprint;
+  /// What the prompt is for; see make_role_client().
+  PromptKind kind = PromptKind::Seed;
   double temperature = 0.7;
   /// Limit of the reply in tokens; unset: the provider's limit.
   std::optional<std::int64_t> max_output_tokens;

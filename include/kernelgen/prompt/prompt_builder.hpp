@@ -81,6 +81,8 @@ struct PromptRequest {
   std::vector<DeviceFact> device;
   /// The candidate to repair, analyse, optimize or tune. Required for every kind but Seed.
   std::optional<Attempt> base;
+  /// The other candidate of a crossover, which is correct as `base` is. Crossover requires it.
+  std::optional<Attempt> second{};
   /// The attempts that led to `base`, oldest first; each is shown in one line.
   std::vector<Attempt> history;
   /// The analysis of `base`. Optimize requires this or a critique.

@@ -108,7 +108,10 @@ function timePlot(attempts) {
       element("p", {class: "quiet"}, says + "."));
 }
 
-/** The tree of the search: an attempt stands below the one whose code it began with, or whose analysis it follows. */
+/**
+ * The tree of the search: an attempt stands below the one whose code it began with, or whose analysis it follows. One
+ * that began with two names the other.
+ */
 function searchTree(index, attempts, current) {
   const byId = new Map(attempts.map((attempt) => [attempt.id, attempt]));
   const children = new Map();
@@ -133,7 +136,9 @@ function searchTree(index, attempts, current) {
         attempt.score ? element("span", {class: "good"}, scoreText(attempt.score[0])) :
                         element("span", {class: toneOf(resultOf(attempt))}, wordsOf(resultOf(attempt))));
     if (attempt === current) link.setAttribute("aria-current", "true");
-    return element("li", null, link, children.has(attempt.id) ? list(attempt.id) : null);
+    const second = byId.get(attempt.second_base);
+    const also = second ? element("span", {class: "quiet"}, " and of ", attemptLink(index, second, second.id)) : null;
+    return element("li", null, link, also, children.has(attempt.id) ? list(attempt.id) : null);
   }));
   return element("section", null, element("h2", null, "Search tree"), list(null, {class: "tree"}));
 }
@@ -243,7 +248,7 @@ function codeSection(attempt, attempts, language) {
           (other) => element(
               "option", {value: other.number},
               `#${other.number} ${other.id}: ${other.score ? scoreText(other.score[0]) : wordsOf(resultOf(other))}${
-                  other.id === attempt.base ? " (began with it)" : ""}`)));
+                  other.id === attempt.base || other.id === attempt.second_base ? " (began with it)" : ""}`)));
   show();
   return element(
       "section", null, element("h3", null, `Code: ${attempt.code_file}`),

@@ -63,6 +63,7 @@ class FakePromptBuilder final : public PromptBuilder {
         " variant=" + request.variant + " base=" + (request.base ? request.base->action_id : "") + " history=";
     for (const auto& attempt : request.history) prompt.text += attempt.action_id + change_of(attempt) + ' ';
     if (request.base) prompt.text += change_of(*request.base);
+    if (request.second) prompt.text += " second=" + request.second->action_id;
     if (const auto& reference = request.description.reference_time)
       prompt.text += " reference=" + std::to_string(std::llround(reference->call_ns));
     if (request.critique) prompt.text += " critique=" + *request.critique;

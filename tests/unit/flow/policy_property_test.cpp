@@ -53,7 +53,10 @@ std::vector<std::shared_ptr<Policy>> all_policies() {
           make_reflect_policy({.stop_score = 100, .profiles = use}),
           make_rounds_policy({}),
           make_rounds_policy({.rounds = 25, .patience = 2, .stop_score = 2.5, .profiles = use}),
-          make_rounds_policy({.rounds = 1})};
+          make_rounds_policy({.rounds = 1}),
+          make_evolve_policy({}),
+          make_evolve_policy({.islands = 1, .archive = 2, .strategies = {"a", "b"}}),
+          make_evolve_policy({.islands = 5, .archive = 1, .generations = 4, .stop_score = 2.5, .profiles = use})};
 }
 
 }  // namespace

@@ -17,7 +17,7 @@ namespace kernelgen::testing {
 
 inline const std::string k_templates = KERNELGEN_SOURCE_DIR "/lib/prompt/templates";
 inline const auto k_kinds = {PromptKind::Seed,  PromptKind::Repair,  PromptKind::Analysis, PromptKind::Optimize,
-                             PromptKind::Stage, PromptKind::Reflect, PromptKind::Critic};
+                             PromptKind::Stage, PromptKind::Reflect, PromptKind::Critic,   PromptKind::Crossover};
 inline const auto k_targets = {Target::Cpp,        Target::Cuda,   Target::Hip,
                                Target::Hipkittens, Target::Triton, Target::Torch};
 

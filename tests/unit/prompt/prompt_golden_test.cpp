@@ -79,7 +79,7 @@ TEST_CASE("prompts for the example tasks, as they are sent", "[prompt][golden]")
       check(*prompts, request, task.name + "_seed");
     }
     for (const auto kind : {PromptKind::Repair, PromptKind::Analysis, PromptKind::Optimize, PromptKind::Stage,
-                            PromptKind::Reflect, PromptKind::Critic})
+                            PromptKind::Reflect, PromptKind::Critic, PromptKind::Crossover})
       check(*prompts, sample_prompt_request(kind, target), "gru_hidden_" + std::string(to_string(kind)));
   }
 }

@@ -206,6 +206,23 @@ TEST_CASE("an analysis' expectation stands beside what was achieved", "[report][
   CHECK(attempt.at("achieved").to_number<double>() == 2);
 }
 
+TEST_CASE("a crossover names both of its parents, finished or not", "[report][page]") {
+  RunScript run("9_GRU");
+  run.ask(1, "i1g2", PromptKind::Crossover);
+  run.finish_correct(1, 1.5);
+  auto& finished = std::get<ActionFinished>(run.events.back().body).result.action;
+  finished.base = "i1g1";
+  finished.second_base = "i2g0";
+  run.ask(2, "i2g2", PromptKind::Crossover);
+  for (auto& event : run.events)
+    if (auto* issued = std::get_if<ActionIssued>(&event.body)) issued->action.second_base = "i1g0";
+  const auto details = parse_json(run_details(report_run("9_GRU", "", run.events), run.events)).value();
+  const auto& attempts = details.at("attempts").as_array();
+  CHECK(attempts.at(0).at("base") == "i1g1");
+  CHECK(attempts.at(0).at("second_base") == "i2g0");
+  CHECK(attempts.at(1).at("second_base") == "i1g0");
+}
+
 TEST_CASE("results of another version are read, or refused with the reason", "[report][page]") {
   Results results;
   results.add("1_Good", successful_events());
