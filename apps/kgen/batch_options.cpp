@@ -85,6 +85,7 @@ std::vector<Option> main_options(BatchOptions& options) {
            .is_required = true,
            .is_repeatable = true},
           std::move(llm),
+          llm_for_option(options.search),
           record_option(options.search),
           results_option(options.search),
           {.name = "--name",

@@ -29,6 +29,8 @@ struct PromptOptions {
   std::string variant;
   std::string candidate;
   std::string result;
+  std::string second;
+  std::string second_result;
   std::string analysis;
   std::string critique;
   std::string profile;
@@ -42,23 +44,33 @@ struct PromptOptions {
   bool json = false;
 };
 
-/// Reads the candidate with its verdict; nothing when no candidate was given.
-Result<std::optional<Attempt>> read_attempt(const PromptOptions& options, Target target) {
-  if (options.candidate.empty()) {
-    if (options.result.empty()) return std::optional<Attempt>();
-    return Error{ErrorCode::InvalidArgument, "--result needs --candidate, the kernel that was judged"};
+/// A file with a kernel and one with its record, and the options that name them.
+struct AttemptFiles {
+  const char* kernel_option;
+  const std::string& kernel;
+  const char* record_option;
+  const std::string& record;
+};
+
+/// Reads a candidate with its verdict; nothing when none was given.
+Result<std::optional<Attempt>> read_attempt(const AttemptFiles& files, Target target) {
+  if (files.kernel.empty()) {
+    if (files.record.empty()) return std::optional<Attempt>();
+    return Error{ErrorCode::InvalidArgument,
+                 fmt::format("{} needs {}, the kernel that was judged", files.record_option, files.kernel_option)};
   }
-  Attempt attempt{.action_id = std::filesystem::path(options.candidate).stem().string()};
-  KERNELGEN_TRY(attempt.source, read_code("--candidate", options.candidate));
-  if (options.result.empty()) {
+  Attempt attempt{.action_id = std::filesystem::path(files.kernel).stem().string()};
+  KERNELGEN_TRY(attempt.source, read_code(files.kernel_option, files.kernel));
+  if (files.record.empty()) {
     attempt.message = "it was not judged";
     return std::optional(std::move(attempt));
   }
-  KERNELGEN_TRY(const auto text, read_file(options.result).context("--result"));
-  KERNELGEN_TRY(attempt.record, parse_record(text).context("--result: reading " + options.result));
+  KERNELGEN_TRY(const auto text, read_file(files.record).context(files.record_option));
+  KERNELGEN_TRY(attempt.record,
+                parse_record(text).context(fmt::format("{}: reading {}", files.record_option, files.record)));
   if (attempt.record->candidate_id != make_candidate(target, attempt.record->language, attempt.source).id)
-    return Error{ErrorCode::InvalidArgument, fmt::format("{} is not the record of {} for target {}", options.result,
-                                                         options.candidate, to_string(target))};
+    return Error{ErrorCode::InvalidArgument, fmt::format("{} is not the record of {} for target {}", files.record,
+                                                         files.kernel, to_string(target))};
   return std::optional(std::move(attempt));
 }
 
@@ -111,7 +123,10 @@ Result<PromptRequest> make_request(const PromptOptions& options, Context& contex
   request.kind = *options.phase;
   request.target = *options.target;
   KERNELGEN_TRY(request.task, load_task_source(options.task, {.kernelbench_dir = context.environment.kernelbench_dir}));
-  KERNELGEN_TRY(request.base, read_attempt(options, request.target));
+  KERNELGEN_TRY(request.base,
+                read_attempt({"--candidate", options.candidate, "--result", options.result}, request.target));
+  KERNELGEN_TRY(request.second,
+                read_attempt({"--second", options.second, "--second-result", options.second_result}, request.target));
   request.language = guess_language(options.candidate, request.target);
   if (!options.analysis.empty()) {
     KERNELGEN_TRY(const auto text, read_file(options.analysis).context("--analysis"));
@@ -158,66 +173,74 @@ Result<ExitCode> run_prompt(const PromptOptions& options, Context& context) {
 }
 
 std::vector<Option> describe_options(PromptOptions& options, const Environment& environment) {
-  return {
-      {.name = "task",
-       .value_name = "TASK",
-       .help = "A file, or level3/40 with KERNELBENCH_DIR",
-       .value = values::file(options.task),
-       .is_required = true},
-      {.name = "--phase",
-       .value_name = "NAME",
-       .help = "seed, repair, analysis, optimize, stage, reflect or critic",
-       .value = values::enumeration(
-           options.phase, {"seed", "repair", "analysis", "optimize", "stage", "reflect", "critic"}, parse_prompt_kind),
-       .is_required = true},
-      {.name = "--target",
-       .value_name = "NAME",
-       .help = "cpp, cuda, hip, hipkittens, torch or triton",
-       .value = target_value(options.target),
-       .is_required = true,
-       .task_file = TaskFileRule::Allowed},
-      {.name = "--variant",
-       .value_name = "NAME",
-       .help = "A strategy (seed), a stage (stage), an escalation (repair), correctness or optimization (critic)",
-       .value = values::text(options.variant)},
-      {.name = "--candidate",
-       .value_name = "FILE",
-       .help = "The kernel to start from; all phases but seed need one",
-       .value = values::file(options.candidate)},
-      {.name = "--result",
-       .value_name = "FILE",
-       .help = "Its record, as eval --output writes it",
-       .value = values::file(options.result)},
-      {.name = "--analysis",
-       .value_name = "FILE",
-       .help = "The reply to an analysis prompt; for optimize",
-       .value = values::file(options.analysis)},
-      {.name = "--critique",
-       .value_name = "FILE",
-       .help = "The reply to a critic prompt; for repair, optimize, stage, reflect",
-       .value = values::file(options.critique)},
-      {.name = "--profile",
-       .value_name = "FILE",
-       .help = "What profile --json printed about the candidate",
-       .value = values::file(options.profile)},
-      gpu_option(options.gpu, "Write for this GPU, which need not be here; kgen devices --all"),
-      prompts_option(options.prompts),
-      {.name = "--max-tokens",
-       .value_name = "N",
-       .help = "Leave optional parts out until it is this short",
-       .value = values::whole_number(options.max_tokens, {1, std::numeric_limits<std::int64_t>::max()})},
-      precision_option(options.precision),
-      {.name = "--threads",
-       .value_name = "N",
-       .help = "Threads of the kernel; 0: one per core",
-       .value = values::whole_number(options.threads, {0, 4096}),
-       .is_shared = true,
-       .task_file = TaskFileRule::WeakensVerdict},
-      {.name = "--json",
-       .help = "Print text, token estimate and fingerprint as JSON",
-       .value = values::flag(options.json)},
-      python_option(options.python, environment),
-      cache_dir_option(options.cache_dir, "Admitted tasks; XDG_CACHE_HOME/kernelgen")};
+  return {{.name = "task",
+           .value_name = "TASK",
+           .help = "A file, or level3/40 with KERNELBENCH_DIR",
+           .value = values::file(options.task),
+           .is_required = true},
+          {.name = "--phase",
+           .value_name = "NAME",
+           .help = "seed, repair, analysis, optimize, stage, reflect, critic or crossover",
+           .value = values::enumeration(
+               options.phase, {"seed", "repair", "analysis", "optimize", "stage", "reflect", "critic", "crossover"},
+               parse_prompt_kind),
+           .is_required = true},
+          {.name = "--target",
+           .value_name = "NAME",
+           .help = "cpp, cuda, hip, hipkittens, torch or triton",
+           .value = target_value(options.target),
+           .is_required = true,
+           .task_file = TaskFileRule::Allowed},
+          {.name = "--variant",
+           .value_name = "NAME",
+           .help = "A strategy (seed), a stage (stage), an escalation (repair), correctness or optimization (critic)",
+           .value = values::text(options.variant)},
+          {.name = "--candidate",
+           .value_name = "FILE",
+           .help = "The kernel to start from; all phases but seed need one",
+           .value = values::file(options.candidate)},
+          {.name = "--result",
+           .value_name = "FILE",
+           .help = "Its record, as eval --output writes it",
+           .value = values::file(options.result)},
+          {.name = "--second",
+           .value_name = "FILE",
+           .help = "The other kernel of a crossover",
+           .value = values::file(options.second)},
+          {.name = "--second-result",
+           .value_name = "FILE",
+           .help = "Its record",
+           .value = values::file(options.second_result)},
+          {.name = "--analysis",
+           .value_name = "FILE",
+           .help = "The reply to an analysis prompt; for optimize",
+           .value = values::file(options.analysis)},
+          {.name = "--critique",
+           .value_name = "FILE",
+           .help = "The reply to a critic prompt; for repair, optimize, stage, reflect",
+           .value = values::file(options.critique)},
+          {.name = "--profile",
+           .value_name = "FILE",
+           .help = "What profile --json printed about the candidate",
+           .value = values::file(options.profile)},
+          gpu_option(options.gpu, "Write for this GPU, which need not be here; kgen devices --all"),
+          prompts_option(options.prompts),
+          {.name = "--max-tokens",
+           .value_name = "N",
+           .help = "Leave optional parts out until it is this short",
+           .value = values::whole_number(options.max_tokens, {1, std::numeric_limits<std::int64_t>::max()})},
+          precision_option(options.precision),
+          {.name = "--threads",
+           .value_name = "N",
+           .help = "Threads of the kernel; 0: one per core",
+           .value = values::whole_number(options.threads, {0, 4096}),
+           .is_shared = true,
+           .task_file = TaskFileRule::WeakensVerdict},
+          {.name = "--json",
+           .help = "Print text, token estimate and fingerprint as JSON",
+           .value = values::flag(options.json)},
+          python_option(options.python, environment),
+          cache_dir_option(options.cache_dir, "Admitted tasks; XDG_CACHE_HOME/kernelgen")};
 }
 
 }  // namespace

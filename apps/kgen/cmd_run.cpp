@@ -189,6 +189,7 @@ std::vector<Option> describe_options(RunOptions& options, const Environment& env
        .is_required = true,
        .task_file = TaskFileRule::Allowed},
       llm_option(options.llm),
+      llm_for_option(options.search),
       record_option(options.search),
       results_option(options.search),
       {.name = "--name",

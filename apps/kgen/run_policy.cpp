@@ -76,6 +76,18 @@ Result<std::unique_ptr<Policy>> make_policy(const SearchOptions& options, const 
     rounds.profiles = profiles;
     return make_rounds_policy(std::move(rounds));
   }
+  if (options.policy == "evolve") {
+    auto evolve = options.evolve;
+    evolve.strategies = strategies;
+    evolve.temperature = options.temperature;
+    evolve.seed_repairs = options.hybrid.seed_repairs;
+    evolve.child_repairs = options.hybrid.stage_repairs;
+    evolve.stop_score = options.stop_score;
+    evolve.escalations = escalations;
+    evolve.floor_ratio = options.floor_ratio;
+    evolve.profiles = profiles;
+    return make_evolve_policy(std::move(evolve));
+  }
   auto hybrid = options.hybrid;
   hybrid.strategies = strategies;
   hybrid.temperature = options.temperature;
@@ -122,10 +134,11 @@ Value name_list(std::string& place, std::vector<std::string> completions) {
 void add_hybrid_options(std::vector<Option>& options, SearchOptions& search) {
   auto& hybrid = search.hybrid;
   options.push_back(count_option("--seeds", hybrid.seeds, "hybrid: first kernels, different on purpose"));
-  options.push_back(count_option("--seed-repairs", hybrid.seed_repairs, "hybrid: attempts to repair a seed"));
+  options.push_back(count_option("--seed-repairs", hybrid.seed_repairs, "hybrid, evolve: attempts to repair a seed"));
   options.push_back(
       count_option("--optimize-repairs", hybrid.optimize_repairs, "hybrid: attempts to repair an optimized kernel"));
-  options.push_back(count_option("--stage-repairs", hybrid.stage_repairs, "hybrid: attempts to repair a stage"));
+  options.push_back(
+      count_option("--stage-repairs", hybrid.stage_repairs, "hybrid, evolve: attempts to repair a stage or a child"));
   options.push_back(search_option("--stages", "SET",
                                   "hybrid: auto (as suits the task), three, four, none, or stages: A,B,C",
                                   name_list(search.stages, {"auto", "three", "four", "none"})));
@@ -134,7 +147,7 @@ void add_hybrid_options(std::vector<Option>& options, SearchOptions& search) {
                                   values::whole_number(hybrid.stage_tries, {1, 100})));
   options.push_back(
       search_option("--escalations", "LIST",
-                    "hybrid, rounds: what is tried when an error comes back, each once, in this order; or none",
+                    "hybrid, rounds, evolve: what is tried when an error comes back, each once, in order; or none",
                     name_list(search.escalations, {"none"})));
   options.back().retired = {"--rescues"};
   options.push_back(ratio_option("--skip-stages-score", hybrid.skip_stages_score,
@@ -145,13 +158,13 @@ void add_hybrid_options(std::vector<Option>& options, SearchOptions& search) {
   options.back().retired = {"--epsilon"};
   options.push_back(search_option("--early-exit", "", "hybrid: skip stages that the --profile shows as done",
                                   values::flag(search.early_exit)));
-  options.push_back(
-      ratio_option("--stop-score", search.stop_score,
-                   "hybrid: seeds one by one until this score; rounds, reflect: end at it; 0: off (reflect: --goal)"));
+  options.push_back(ratio_option(
+      "--stop-score", search.stop_score,
+      "hybrid: seeds one by one until this score; rounds, reflect, evolve: end at it; 0: off (reflect: --goal)"));
   options.back().retired = {"--stop-at-score"};
   options.push_back(
       ratio_option("--floor-ratio", search.floor_ratio,
-                   "hybrid, rounds: stop tuning a kernel within this factor of its lower bound; 0: never"));
+                   "hybrid, rounds, evolve: stop tuning a kernel within this factor of its lower bound; 0: never"));
 }
 
 /// Each leaves out one part of the search, to measure what it is worth.
@@ -169,12 +182,20 @@ void add_ablation_options(std::vector<Option>& options, SearchOptions& search) {
 }  // namespace
 
 void add_search_options(std::vector<Option>& options, SearchOptions& search) {
-  options.push_back(search_option("--policy", "NAME", "hybrid, one-shot, reflect or rounds",
-                                  values::choice(search.policy, {"hybrid", "one-shot", "reflect", "rounds"})));
+  options.push_back(
+      search_option("--policy", "NAME", "hybrid, one-shot, reflect, rounds or evolve",
+                    values::choice(search.policy, {"hybrid", "one-shot", "reflect", "rounds", "evolve"})));
   add_hybrid_options(options, search);
   options.push_back(count_option("--rounds", search.rounds.rounds, "rounds: kernels of the coder"));
   options.push_back(count_option("--patience", search.rounds.patience,
                                  "rounds: failures in a row before it goes back to the best kernel"));
+  const auto add_evolve = [&](std::string name, int& place, std::string help, Range<std::int64_t> range) {
+    options.push_back(
+        search_option(std::move(name), "N", "evolve: " + std::move(help), values::whole_number(place, range)));
+  };
+  add_evolve("--islands", search.evolve.islands, "groups of kernels that are bred apart", {1, 100});
+  add_evolve("--archive", search.evolve.archive, "diverse correct kernels that an island keeps", {1, 100});
+  add_evolve("--generations", search.evolve.generations, "children of an island, at most", {0, 1000});
   // A profiled kernel runs without the sandbox, so a task may not ask for it.
   options.push_back(
       search_option("--profile", "KIND",

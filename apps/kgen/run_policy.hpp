@@ -17,6 +17,7 @@ struct SearchOptions {
   std::string policy = "hybrid";
   HybridOptions hybrid;
   RoundsOptions rounds;
+  EvolveOptions evolve;
   std::string stages{k_auto_stages};
   /// Names separated by commas, or "none".
   std::string escalations = join(default_escalations(), ",");

@@ -4,6 +4,8 @@
 #include <cmath>
 #include <utility>
 
+#include <fmt/format.h>
+
 #include <kernelgen/bench/compiling_profiler.hpp>
 #include <kernelgen/platform/platform.hpp>
 #include <kernelgen/prompt/prompt_set.hpp>
@@ -153,10 +155,40 @@ Result<FlowRequest> make_flow_request(const SearchFlags& flags, TaskSource task,
 Result<std::unique_ptr<LLMClient>> make_search_client(const std::string& spec, const SearchFlags& flags,
                                                       Context& context, std::optional<Error>& unrecorded) {
   KERNELGEN_TRY(auto client, context.make_llm(spec, waiting_of(flags.evaluation), ReplayMode::Strict));
+  std::map<PromptKind, std::unique_ptr<LLMClient>> by_kind;
+  for (const auto& [kind, own] : flags.models_by_kind) {
+    KERNELGEN_TRY(by_kind[kind], context.make_llm(own, waiting_of(flags.evaluation), ReplayMode::Strict)
+                                     .context(fmt::format("--llm-for {}", to_string(kind))));
+  }
+  if (!by_kind.empty()) client = make_role_client(std::move(client), std::move(by_kind));
   if (flags.record.empty()) return client;
   return make_recording_client(std::move(client), flags.record,
                                [&unrecorded](const Error& error) { unrecorded = error; })
       .context("--record");
+}
+
+Option llm_for_option(SearchFlags& flags) {
+  static const std::vector<std::string> k_kinds{"seed",  "repair",  "analysis", "optimize",
+                                                "stage", "reflect", "critic",   "crossover"};
+  Value value{.store = [&flags](const std::string& text) -> Result<void> {
+    const auto equals = text.find('=');
+    if (equals == text.npos || equals + 1 == text.size())
+      return Error{ErrorCode::InvalidArgument,
+                   fmt::format("expected KIND=SPEC, such as repair=openai:gpt-5, not \"{}\"", text)};
+    const auto name = text.substr(0, equals);
+    const auto kind = parse_prompt_kind(name);
+    if (!kind) return unknown_name(name, k_kinds);
+    if (!flags.models_by_kind.emplace(*kind, text.substr(equals + 1)).second)
+      return Error{ErrorCode::InvalidArgument, fmt::format("{} has a model already", name)};
+    return {};
+  }};
+  for (const auto& kind : k_kinds) value.completions.push_back(kind + '=');
+  return {.name = "--llm-for",
+          .value_name = "KIND=SPEC",
+          .help = "Another model for prompts of a kind, such as crossover; may be repeated",
+          .value = std::move(value),
+          .is_repeatable = true,
+          .task_file = TaskFileRule::StartsProgram};
 }
 
 Option record_option(SearchFlags& flags) {

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <functional>
+#include <map>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -34,6 +35,8 @@ struct BudgetFlags {
 
 /// Options of the commands that search, besides tasks, targets and models.
 struct SearchFlags {
+  /// Models of their own for kinds of prompts, as for --llm.
+  std::map<PromptKind, std::string> models_by_kind;
   std::string record;
   std::string results = "results";
   std::string name;
@@ -97,7 +100,8 @@ class WorkerNotes {
 [[nodiscard]] Result<FlowRequest> make_flow_request(const SearchFlags& flags, TaskSource task, const std::string& name,
                                                     Target target, const PromptDevice& device);
 
-/// Makes the client. `unrecorded` is set if a reply could not be recorded by the time the client is destroyed.
+/// Makes the client, with the models for kinds of prompts. `unrecorded` is set if a reply could not be recorded by the
+/// time the client is destroyed.
 [[nodiscard]] Result<std::unique_ptr<LLMClient>> make_search_client(const std::string& spec, const SearchFlags& flags,
                                                                     Context& context, std::optional<Error>& unrecorded);
 
@@ -112,6 +116,7 @@ class WorkerNotes {
 [[nodiscard]] std::filesystem::path framework_prompts(Target target, const Installation& installation);
 
 /// Options of the commands, which `flags` must outlive. The budget's names begin with `prefix`: "--max-".
+[[nodiscard]] Option llm_for_option(SearchFlags& flags);
 [[nodiscard]] Option record_option(SearchFlags& flags);
 [[nodiscard]] Option results_option(SearchFlags& flags);
 [[nodiscard]] Option worker_option(SearchFlags& flags);

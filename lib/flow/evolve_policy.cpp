@@ -13,6 +13,9 @@ namespace {
 
 /// In every second generation children have two parents.
 constexpr int k_crossover_period = 2;
+/// An archive is chosen from so many of an island's fastest kernels, so that a decision takes no longer in a long
+/// search.
+constexpr std::size_t k_most_compared = 32;
 
 /// A kernel of an archive.
 struct Member {
@@ -162,7 +165,10 @@ class EvolvePolicy final : public Policy {
 
   /// The diverse kernels of an island: the fastest one, then always the one with the highest product of score and
   /// novelty. The older of two equal ones; no code twice.
-  [[nodiscard]] Archive archive_of(const std::vector<const ActionResult*>& kernels) const {
+  [[nodiscard]] Archive archive_of(std::vector<const ActionResult*> kernels) const {
+    std::stable_sort(kernels.begin(), kernels.end(),
+                     [](const auto* a, const auto* b) { return score_or_zero(*a) > score_or_zero(*b); });
+    kernels.resize(std::min(kernels.size(), k_most_compared));
     Archive left, kept;
     for (const auto* kernel : kernels) left.push_back({kernel, sketch_of(*kernel->candidate)});
     const auto value = [](const Member& member) { return score_or_zero(*member.kernel) * member.novelty; };

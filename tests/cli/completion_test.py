@@ -45,7 +45,7 @@ class ScriptTest:
         self.assertEqual(self.offers("kgen dev"), {"devices"})
         self.assertEqual(self.offers("kgen run --max-t"), {"--max-tokens"})
         self.assertEqual(self.offers("kgen eval --max-t"), set())
-        self.assertEqual(self.offers("kgen run --policy "), {"hybrid", "one-shot", "reflect", "rounds"})
+        self.assertEqual(self.offers("kgen run --policy "), {"hybrid", "one-shot", "reflect", "rounds", "evolve"})
         self.assertEqual(self.offers("kgen run --policy h"), {"hybrid"})
         self.assertEqual(self.offers("kgen completion z"), {"zsh"})
 

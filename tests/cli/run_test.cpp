@@ -230,7 +230,7 @@ TEST_CASE("run searches on from a kernel in a file", "[cli][run]") {
 TEST_CASE("wrong options of run are named", "[cli][run]") {
   const std::pair<std::vector<std::string>, const char*> cases[] = {
       {{"--policy", "random"},
-       "kgen: --policy: expected hybrid, one-shot, reflect or rounds, not random (see kgen run --help)\n"},
+       "kgen: --policy: expected hybrid, one-shot, reflect, rounds or evolve, not random (see kgen run --help)\n"},
       {{"--name", "../elsewhere"}, "the run name \"../elsewhere\" cannot name a directory"},
       {{"--stages", "no_such_stage"},
        "kgen: --stages: expected advanced_memory, attention_softmax, attention_tiles, block_tiling, epilogue, "
@@ -272,6 +272,28 @@ TEST_CASE("run --policy rounds asks a coder and a critic in turns", "[cli][run]"
   CHECK(fs::exists(kgen.path("out/relu/response_2.txt")));
   CHECK(read_file(kgen.path("out/relu/result_2.json"))->find("\"critique\"") != std::string::npos);
   CHECK(read_file(kgen.path("out/relu/prompt_3.txt"))->find("too slow") != std::string::npos);
+}
+
+TEST_CASE("run --policy evolve breeds kernels, and --llm-for asks another model for a kind of prompt", "[cli][run]") {
+  Fixture kgen;
+  kgen.judge = judge;
+  kgen.model = [](const LLMRequest& request) {
+    return kernel("fast\nint " + request.id.substr(5) + "() { return 1; }");
+  };
+  CHECK(kgen.run(run_arguments(kgen, {"--policy", "evolve", "--islands", "2", "--archive", "2", "--generations", "2",
+                                      "--llm-for", "crossover=scripted:big"})) == 0);
+  CHECK(kgen.llm_spec == "scripted:big");
+  CHECK(kgen.out.str().find("search ended: all generations are done\n") != std::string::npos);
+  CHECK(read_file(kgen.path("out/relu/events.jsonl"))->find("models ") != std::string::npos);
+  const auto crossover = *read_file(kgen.path("out/relu/prompt_5.txt"));
+  CHECK(crossover.find("## The first kernel, `i") != std::string::npos);
+  CHECK(crossover.find("## The second kernel, `i") != std::string::npos);
+}
+
+TEST_CASE("run refuses two models for a kind of prompt", "[cli][run]") {
+  Fixture kgen;
+  CHECK(kgen.run(run_arguments(kgen, {"--llm-for", "repair=openai:a", "--llm-for", "repair=openai:b"})) == 64);
+  CHECK(kgen.err.str().find("--llm-for: repair has a model already") != std::string::npos);
 }
 
 TEST_CASE("run counts money where it knows prices, and ends at its budget", "[cli][run]") {
