@@ -1,5 +1,5 @@
 // Measures the cost of the flow itself: processor time of one attempt (prompt, journal, files, reading the reply,
-// detector) with a model and a judge that take none, and of a policy's decisions on a long history. Prints a table;
+// detector) with a model and a judge that take none, and of policies' decisions on a long history. Prints a table;
 // asserts nothing.
 //
 //   flow TASK.py KERNEL.cpp RECORD.json      examples/tasks/gru_hidden.py examples/kernels/gru_hidden.cpp
@@ -95,6 +95,30 @@ void measure_decisions(const EvaluationRecord& record) {
   std::printf("%-44s %10zu\n", "actions wanted by each of them", wanted / k_steps);
 }
 
+/// Decisions of evolve on a history of about 500 actions: all kernels correct, each the given one with lines of its
+/// own.
+void measure_archives(const EvaluationRecord& record, const std::string& kernel) {
+  const auto policy = make_evolve_policy({.islands = 3, .generations = 1000, .floor_ratio = 0});
+  History history;
+  while (history.size() < 500) {
+    for (const auto& action : policy->next(history).actions) {
+      auto& result = history[action.id];
+      result.action = action;
+      result.number = static_cast<int>(history.size());
+      result.status = ActionStatus::Evaluated;
+      result.candidate = make_candidate(Target::Cpp, kernel + "\nint own_" + action.id + "() { return 1; }\n");
+      result.record = record;
+    }
+  }
+  constexpr int k_steps = 20;
+  const auto start = std::chrono::steady_clock::now();
+  std::size_t wanted = 0;
+  for (int step = 0; step < k_steps; ++step) wanted += policy->next(history).actions.size();
+  const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  std::printf("%-44s %10.1f   %s\n", "evolve: a decision on 500 actions, ms", seconds * 1e3 / k_steps, "100");
+  std::printf("%-44s %10zu\n", "actions wanted by each of them", wanted / k_steps);
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -103,5 +127,6 @@ int main(int argc, char** argv) {
   std::printf("%-44s %10s   %s\n", "what", "measured", "goal at most");
   measure_attempts(need(load_task_source(argv[1], {})), read(argv[2]), record);
   measure_decisions(record);
+  measure_archives(record, read(argv[2]));
   return 0;
 }
