@@ -176,11 +176,10 @@ void add_search_options(std::vector<Option>& options, SearchOptions& search) {
   options.push_back(count_option("--patience", search.rounds.patience,
                                  "rounds: failures in a row before it goes back to the best kernel"));
   // A profiled kernel runs without the sandbox, so a task may not ask for it.
-  options.push_back(
-      search_option("--profile", "KIND",
-                    "none, timeline, counters or sandboxed, of correct kernels; but for sandboxed they run "
-                    "without the sandbox for it",
-                    values::choice(search.profile, {"none", "timeline", "counters", "sandboxed"})));
+  options.push_back(search_option("--profile", "KIND",
+                                  "none, timeline, counters or sandboxed, of correct kernels; on this machine they run "
+                                  "without the sandbox for it, but for sandboxed",
+                                  values::choice(search.profile, {"none", "timeline", "counters", "sandboxed"})));
   options.back().task_file = TaskFileRule::StartsProgram;
   options.push_back(count_option("--samples", search.samples, "one-shot, reflect: kernels per attempt"));
   options.push_back(count_option("--attempts", search.attempts, "reflect: attempts"));
