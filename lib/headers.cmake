@@ -7,6 +7,7 @@ set(KERNELGEN_PUBLIC_HEADERS
   bench/fake_benchmarker.hpp
   bench/launched_workers.hpp
   bench/local_judge.hpp
+  bench/remote_profiler.hpp
   bench/spool.hpp
   bench/worker.hpp
   compile/kernel_compiler.hpp

@@ -108,7 +108,7 @@ std::vector<Option> main_options(BatchOptions& options) {
            .help = "Runs to take up: unfinished, paused (begun and not over), failed (anew), all (unfinished, failed)",
            .value = values::choice(options.retry, {"unfinished", "paused", "failed", "all"})},
           {.name = "--continue",
-           .help = "Go on with runs that had other options, also with those that are over; what they found stays",
+           .help = "Go on with runs that had other options, over or not; what they found stays",
            .value = values::flag(options.continues),
            .excludes = {"--retry"}},
           {.name = "--dry-run", .help = "Print what it would take, and end", .value = values::flag(options.dry_run)},

@@ -129,7 +129,8 @@ Result<void> add_targets(const BatchOptions& options, const Installation& instal
     if (std::any_of(setup.targets.begin(), setup.targets.end(), same)) continue;
     KERNELGEN_TRY(target.device, choose_search_device(options.search, target.target, context));
     KERNELGEN_TRY(target.policy, make_policy(options.search.search, *setup.prompts, target.target));
-    KERNELGEN_TRY(target.profiler, choose_profiler(options.search, target.device.gpu, installation, context));
+    KERNELGEN_TRY(target.profiler,
+                  choose_profiler(options.search, target.device.gpu, installation, *setup.benchmarker, context));
     setup.targets.push_back(std::move(target));
   }
   return {};
@@ -235,9 +236,9 @@ Result<std::unique_ptr<BatchSetup>> set_up(const BatchOptions& options, Context&
   KERNELGEN_TRY(const auto installation, context.find_installation());
   KERNELGEN_TRY(setup->prompts, make_prompts(options, installation));
   setup->detector = make_persistent_detector();
+  KERNELGEN_TRY(setup->benchmarker, make_search_benchmarker(options.search, context, setup->notes));
   KERNELGEN_CHECK(add_targets(options, installation, context, *setup));
   KERNELGEN_CHECK(add_models(options, context, *setup));
-  KERNELGEN_TRY(setup->benchmarker, make_search_benchmarker(options.search, context, setup->notes));
   KERNELGEN_CHECK(add_runs(options, context, *setup));
   auto& request = setup->request;
   request.limits = limits_of(options);

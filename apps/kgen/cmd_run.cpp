@@ -142,11 +142,11 @@ Result<ExitCode> run(const RunOptions& options, Context& context) {
                 make_prompt_builder({.directory = installation.prompts_dir, .overrides = options.search.prompts})
                     .context("--prompts"));
   KERNELGEN_TRY(const auto policy, make_policy(options.search.search, *prompts, request.target));
-  KERNELGEN_TRY(const auto profiler, choose_profiler(options.search, request.gpu, installation, context));
   std::optional<Error> unrecorded;
   KERNELGEN_TRY(auto client, make_search_client(options.llm, options.search, context, unrecorded));
   WorkerNotes notes;
   KERNELGEN_TRY(const auto benchmarker, make_search_benchmarker(options.search, context, notes));
+  KERNELGEN_TRY(const auto profiler, choose_profiler(options.search, request.gpu, installation, *benchmarker, context));
   const auto detector = make_persistent_detector();
   KERNELGEN_TRY(const auto directory, run_directory(options.search.results, request.task.name, options.search.name));
   KERNELGEN_TRY(const auto journal, open_journal(directory));

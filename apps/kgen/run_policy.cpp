@@ -197,11 +197,10 @@ void add_search_options(std::vector<Option>& options, SearchOptions& search) {
   add_evolve("--archive", search.evolve.archive, "diverse correct kernels that an island keeps", {1, 100});
   add_evolve("--generations", search.evolve.generations, "children of an island, at most", {0, 1000});
   // A profiled kernel runs without the sandbox, so a task may not ask for it.
-  options.push_back(
-      search_option("--profile", "KIND",
-                    "none, timeline, counters or sandboxed, of correct kernels; but for sandboxed they run "
-                    "without the sandbox for it",
-                    values::choice(search.profile, {"none", "timeline", "counters", "sandboxed"})));
+  options.push_back(search_option("--profile", "KIND",
+                                  "none, timeline, counters or sandboxed, of correct kernels; on this machine they run "
+                                  "without the sandbox for it, but for sandboxed",
+                                  values::choice(search.profile, {"none", "timeline", "counters", "sandboxed"})));
   options.back().task_file = TaskFileRule::StartsProgram;
   options.push_back(count_option("--samples", search.samples, "one-shot, reflect: kernels per attempt"));
   options.push_back(count_option("--attempts", search.attempts, "reflect: attempts"));

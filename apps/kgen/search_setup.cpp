@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 
 #include <kernelgen/bench/compiling_profiler.hpp>
+#include <kernelgen/bench/remote_profiler.hpp>
 #include <kernelgen/platform/platform.hpp>
 #include <kernelgen/prompt/prompt_set.hpp>
 
@@ -96,16 +97,15 @@ Result<PromptDevice> choose_search_device(const SearchFlags& flags, Target targe
 }
 
 Result<std::unique_ptr<Profiler>> choose_profiler(const SearchFlags& flags, const std::optional<GpuFacts>& gpu,
-                                                  const Installation& installation, Context& context) {
+                                                  const Installation& installation, Benchmarker& benchmarker,
+                                                  Context& context) {
   const auto& evaluation = flags.evaluation;
-  const bool is_elsewhere = !is_judged_here(evaluation);
-  const bool is_sandboxed = flags.search.profile == "sandboxed";
-  if (flags.search.profile == "none" || (is_sandboxed && is_elsewhere)) return std::unique_ptr<Profiler>();
-  if (is_sandboxed) return make_sandboxed_profiler(evaluation, gpu, installation, context);
-  if (is_elsewhere)
-    return Error{ErrorCode::InvalidArgument,
-                 "--profile needs the device on this machine, not behind --launch-prefix, "
-                 "--worker or --spool"};
+  if (flags.search.profile == "none") return std::unique_ptr<Profiler>();
+  if (!is_judged_here(evaluation)) {
+    KERNELGEN_TRY(auto options, evaluation_options(evaluation));
+    return make_remote_profiler(benchmarker, std::move(options));
+  }
+  if (flags.search.profile == "sandboxed") return make_sandboxed_profiler(evaluation, gpu, installation, context);
   if (!gpu || platform_of(gpu->vendor).counters == CounterProgram::None)
     return Error{ErrorCode::InvalidArgument,
                  "--profile needs a target that runs on an NVIDIA or AMD GPU of this machine"};

@@ -90,11 +90,12 @@ class WorkerNotes {
 /// Finds the device before any request is paid for; a missing GPU would otherwise be noticed after the first reply.
 [[nodiscard]] Result<PromptDevice> choose_search_device(const SearchFlags& flags, Target target, Context& context);
 
-/// Makes the profiler that --profile asks for, which needs the device on this machine; nullptr when it asks for none,
-/// or for one in the sandbox and the device is elsewhere.
+/// Makes the profiler that --profile asks for; nullptr when it asks for none. Where candidates are judged elsewhere,
+/// the workers of `benchmarker`, which must outlive it, take the profiles, in their sandbox.
 [[nodiscard]] Result<std::unique_ptr<Profiler>> choose_profiler(const SearchFlags& flags,
                                                                 const std::optional<GpuFacts>& gpu,
-                                                                const Installation& installation, Context& context);
+                                                                const Installation& installation,
+                                                                Benchmarker& benchmarker, Context& context);
 
 /// The search for a kernel of `task`, without a budget and prices. `name` is that of a further run of the task.
 [[nodiscard]] Result<FlowRequest> make_flow_request(const SearchFlags& flags, TaskSource task, const std::string& name,

@@ -10,6 +10,7 @@
 #include <kernelgen/bench/fake_benchmarker.hpp>
 #include <kernelgen/bench/launched_workers.hpp>
 #include <kernelgen/bench/local_judge.hpp>
+#include <kernelgen/bench/remote_profiler.hpp>
 #include <kernelgen/bench/spool.hpp>
 #include <kernelgen/bench/worker.hpp>
 #include <kernelgen/compile/kernel_compiler.hpp>

@@ -3,6 +3,7 @@
 #include <utility>
 #include <variant>
 
+#include "bench/profiling.hpp"
 #include "support/try.hpp"
 
 namespace kernelgen {
@@ -15,18 +16,9 @@ class CompilingProfiler final : public Profiler {
       : profiler_(std::move(profiler)), compiler_(std::move(compiler)) {}
 
   Result<Profile> profile(const ProfileRequest& request, std::stop_token stop) override {
-    const bool needs_building = request.candidate && is_native(request.candidate->target) && request.artifact.empty();
-    if (!needs_building) return profiler_->profile(request, std::move(stop));
-    KERNELGEN_TRY(const auto outcome, compiler_->compile({.candidate = *request.candidate, .extra_flags = {}}, stop));
-    if (const auto* failed = std::get_if<CompileFailed>(&outcome)) {
-      Profile profile;
-      profile.unavailable =
-          ProfileUnavailable{"it does not compile: " + failed->outcome.to_class() + ": " + failed->outcome.message, ""};
-      return profile;
-    }
     auto built = request;
-    built.artifact = std::get<Compiled>(outcome).artifact.path;
-    return profiler_->profile(built, std::move(stop));
+    KERNELGEN_TRY(auto failed, build_for_profile(built, *compiler_, stop));
+    return failed ? Result<Profile>(*std::move(failed)) : profiler_->profile(built, std::move(stop));
   }
 
  private:
@@ -35,6 +27,24 @@ class CompilingProfiler final : public Profiler {
 };
 
 }  // namespace
+
+Profile no_profile(std::string reason, std::string remedy) {
+  Profile profile;
+  profile.unavailable = ProfileUnavailable{std::move(reason), std::move(remedy)};
+  return profile;
+}
+
+Result<std::optional<Profile>> build_for_profile(ProfileRequest& request, KernelCompiler& compiler,
+                                                 const std::stop_token& stop) {
+  if (!request.candidate || !is_native(request.candidate->target) || !request.artifact.empty())
+    return std::optional<Profile>();
+  KERNELGEN_TRY(const auto outcome, compiler.compile({.candidate = *request.candidate, .extra_flags = {}}, stop));
+  if (const auto* failed = std::get_if<CompileFailed>(&outcome))
+    return std::optional(
+        no_profile("it does not compile: " + failed->outcome.to_class() + ": " + failed->outcome.message));
+  request.artifact = std::get<Compiled>(outcome).artifact.path;
+  return std::optional<Profile>();
+}
 
 Result<std::unique_ptr<Profiler>> make_compiling_profiler(std::unique_ptr<Profiler> profiler,
                                                           std::unique_ptr<KernelCompiler> compiler) {

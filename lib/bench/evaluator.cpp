@@ -137,6 +137,10 @@ class Evaluator final : public LocalBenchmarker {
                                    .compiler = options_.compiler,
                                    .environment = options_.environment},
                                   *processes_);
+    LocalProfilerOptions profiler{.installation = options_.installation, .environment = options_.environment};
+    profiler.python = options_.python;
+    profiler.sandbox = ProfilerSandbox::Required;
+    KERNELGEN_TRY(profiler_, make_local_profiler(std::move(profiler), *processes_));
     KERNELGEN_TRY(devices_, make_devices(options_, environment, *processes_));
     KERNELGEN_TRY(judges_, make_judge_pool({.installation = options_.installation,
                                             .python = options_.python,
@@ -186,6 +190,17 @@ class Evaluator final : public LocalBenchmarker {
       return describe_on(device, source, resolved, stop);
     };
     return run_with_retry(device_request(Target::Torch, source, resolved), once, {}, stop);
+  }
+
+  Result<Profile> profile(const RemoteProfileRequest& request, std::stop_token stop) override {
+    KERNELGEN_CHECK(check_request(request.what, nullptr));
+    auto resolved = request;
+    auto& what = resolved.what;
+    resolve_threads(what.options);
+    what.candidate.id = make_candidate(what.candidate.target, what.candidate.language, what.candidate.source).id;
+    what.task.content_id = sha256_hex(what.task.text);
+    const Work<Profile> once = [&](const Device& device) { return profile_on(device, resolved, stop); };
+    return run_with_retry(device_request(what.candidate.target, what.task, what.options), once, {}, stop);
   }
 
   std::string device() const override { return cpu_.to_line(); }
@@ -369,6 +384,28 @@ class Evaluator final : public LocalBenchmarker {
     return description;
   }
 
+  /// Profiles with nothing else on the device, and in the sandbox, as a client's code always is here.
+  Result<Profile> profile_on(const Device& device, const RemoteProfileRequest& request, const std::stop_token& stop) {
+    const auto& what = request.what;
+    KERNELGEN_TRY(const auto stand_in, stand_in_of(what.candidate.target, device));
+    if (stand_in) return no_profile("its kernels are executed on another device than they are written for");
+    ProfileRequest wanted{.task = what.task,
+                          .candidate = what.candidate,
+                          .artifact = {},
+                          .precision = what.options.precision,
+                          .shrink = what.options.shrink,
+                          .gpu = device.gpu,
+                          .counters = request.counters,
+                          .metric_set = request.metric_set};
+    {
+      KERNELGEN_TRY(const auto build, device.gate->acquire_for_build(stop));
+      KERNELGEN_TRY(auto failed, build_for_profile(wanted, *device.compiler, stop));
+      if (failed) return *std::move(failed);
+    }
+    KERNELGEN_TRY(const auto lock, device.gate->acquire_exclusive(stop));
+    return profiler_->profile(wanted, stop);
+  }
+
   /// The request for a device. `task` and `options` must outlive the answer. Requires: the options' threads are
   /// resolved.
   DeviceRequest device_request(Target target, const TaskSource& task, const EvaluationOptions& options) {
@@ -419,6 +456,7 @@ class Evaluator final : public LocalBenchmarker {
   std::unique_ptr<SharedMemorySource> memory_;
   std::unique_ptr<ProcessRunner> processes_;
   std::unique_ptr<Sanitizers> sanitizers_;
+  std::unique_ptr<Profiler> profiler_;
   std::unique_ptr<Devices> devices_;
   std::unique_ptr<JudgePool> judges_;
 };

@@ -6,13 +6,14 @@
 #include <kernelgen/bench/worker.hpp>
 
 #include "bench/prebuilt.hpp"
+#include "bench/profiling.hpp"
 
 namespace kernelgen {
 inline namespace v0 {
 
 /// LocalBenchmarker: the Benchmarker inside the worker, with its judges, runners and compilers. Judges candidates in
 /// this process and its children. Requires: the calling process is a child subreaper.
-class LocalBenchmarker : public Benchmarker {
+class LocalBenchmarker : public Benchmarker, public ProfilingBenchmarker {
  public:
   /// Evaluates a candidate that the client built, in every other respect like evaluate(). Its target need not be known
   /// here.

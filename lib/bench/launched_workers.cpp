@@ -14,6 +14,7 @@
 #include <kernelgen/bench/spool.hpp>
 #include <kernelgen/bench/worker.hpp>
 
+#include "bench/profiling.hpp"
 #include "bench/spool.hpp"
 #include "bench/spool_heartbeat.hpp"
 #include "exec/child.hpp"
@@ -52,7 +53,7 @@ struct LaunchedWorker {
   std::atomic<int> failures = 0;
 };
 
-class LaunchedWorkers final : public Benchmarker {
+class LaunchedWorkers final : public Benchmarker, public ProfilingBenchmarker {
  public:
   LaunchedWorkers(LaunchedWorkersOptions options, FileExchange exchange, std::unique_ptr<Benchmarker> spool)
       : options_(std::move(options)), exchange_(std::move(exchange)), spool_(std::move(spool)) {}
@@ -74,6 +75,11 @@ class LaunchedWorkers final : public Benchmarker {
                                    std::stop_token stop) override {
     return ask<TaskDescription>(stop,
                                 [&](const std::stop_token& until) { return spool_->describe(task, options, until); });
+  }
+
+  Result<Profile> profile(const RemoteProfileRequest& request, std::stop_token stop) override {
+    auto& spool = dynamic_cast<ProfilingBenchmarker&>(*spool_);
+    return ask<Profile>(stop, [&](const std::stop_token& until) { return spool.profile(request, until); });
   }
 
  private:

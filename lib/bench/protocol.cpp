@@ -36,6 +36,12 @@ json::value write_prebuilt(const Prebuilt& prebuilt) {
   return value;
 }
 
+/// A profile with its schema number; null for one with a name that is no text.
+json::value write_profile(const Profile& profile) {
+  auto value = parse_json(to_json(profile));
+  return value ? *std::move(value) : json::value(nullptr);
+}
+
 /// The members of a message besides its type.
 json::object write_body(const Message& message) {
   return std::visit(
@@ -48,6 +54,12 @@ json::object write_body(const Message& message) {
           },
           [](const DescribeMessage& m) -> json::object {
             return {{"id", m.id}, {"task", to_value(without_path(m.task))}, {"options", to_value(m.options)}};
+          },
+          [](const ProfileMessage& m) -> json::object {
+            return {{"id", m.id},
+                    {"request", to_value(without_private_parts(m.request.what))},
+                    {"counters", m.request.counters == Counters::Read},
+                    {"metric_set", m.request.metric_set}};
           },
           [](const CancelMessage& m) -> json::object {
             return {{"id", m.id}};
@@ -67,6 +79,9 @@ json::object write_body(const Message& message) {
           },
           [](const DescriptionMessage& m) -> json::object {
             return {{"id", m.id}, {"description", to_value(m.description)}};
+          },
+          [](const ProfiledMessage& m) -> json::object {
+            return {{"id", m.id}, {"profile", write_profile(m.profile)}};
           },
           [](const ErrorMessage& m) -> json::object {
             return {{"id", m.id ? json::value(*m.id) : json::value(nullptr)},
@@ -163,6 +178,31 @@ Result<Message> read_describe(const Reader& reader) {
   return Message{std::move(describe)};
 }
 
+Result<Message> read_profile(const Reader& reader, const json::object& members) {
+  ProfileMessage profile;
+  KERNELGEN_TRY(profile.id, reader.id());
+  KERNELGEN_TRY(profile.request.what, reader.member<EvaluationRequest>("request"));
+  if (members.contains("counters")) {
+    KERNELGEN_TRY(const auto counters, reader.member<bool>("counters"));
+    profile.request.counters = counters ? Counters::Read : Counters::None;
+  }
+  if (members.contains("metric_set")) {
+    KERNELGEN_TRY(profile.request.metric_set, reader.member<std::string>("metric_set"));
+  }
+  return Message{std::move(profile)};
+}
+
+Result<Message> read_profiled(const Reader& reader, const json::object& members) {
+  ProfiledMessage profiled;
+  KERNELGEN_TRY(profiled.id, reader.id());
+  const auto* profile = members.if_contains("profile");
+  if (profile == nullptr) return bad("profiled has no member profile");
+  auto read = parse_profile(json::serialize(*profile));
+  if (!read) return bad("profiled.profile: " + read.error().message);
+  profiled.profile = *std::move(read);
+  return Message{std::move(profiled)};
+}
+
 Result<Message> read_error(const Reader& reader) {
   ErrorMessage message;
   KERNELGEN_TRY(message.id, reader.optional_id());
@@ -190,6 +230,8 @@ Result<Message> read_message(const std::string& type, const json::object& member
   if (type == "evaluate") return read_evaluate(reader);
   if (type == "evaluate_prebuilt") return read_evaluate_prebuilt(reader, members);
   if (type == "describe") return read_describe(reader);
+  if (type == "profile") return read_profile(reader, members);
+  if (type == "profiled") return read_profiled(reader, members);
   if (type == "cancel") return read_id<CancelMessage>(reader);
   if (type == "ping") return read_id<PingMessage>(reader);
   if (type == "pong") return read_id<PongMessage>(reader);
@@ -210,6 +252,8 @@ std::string_view type_of(const Message& message) {
           [](const HelloMessage&) -> std::string_view { return "hello"; },
           [](const EvaluateMessage& m) -> std::string_view { return m.prebuilt ? "evaluate_prebuilt" : "evaluate"; },
           [](const DescribeMessage&) -> std::string_view { return "describe"; },
+          [](const ProfileMessage&) -> std::string_view { return "profile"; },
+          [](const ProfiledMessage&) -> std::string_view { return "profiled"; },
           [](const CancelMessage&) -> std::string_view { return "cancel"; },
           [](const PingMessage&) -> std::string_view { return "ping"; },
           [](const PongMessage&) -> std::string_view { return "pong"; },

@@ -17,6 +17,7 @@
 #include <kernelgen/core/task.hpp>
 
 #include "bench/prebuilt.hpp"
+#include "bench/profiling.hpp"
 
 namespace kernelgen {
 inline namespace v0 {
@@ -54,6 +55,13 @@ struct DescribeMessage {
   EvaluationOptions options;
 };
 
+/// Client to worker: profile a candidate, in the sandbox. Answered by one "profiled" or error. A worker of an earlier
+/// version answers with the error Unsupported.
+struct ProfileMessage {
+  RequestId id = 0;
+  RemoteProfileRequest request;
+};
+
 /// Client to worker: give up a request. It is still answered, usually by an error "cancelled".
 struct CancelMessage {
   RequestId id = 0;
@@ -88,6 +96,12 @@ struct DescriptionMessage {
   TaskDescription description;
 };
 
+/// Worker to client: the profile, or the reason why there is none.
+struct ProfiledMessage {
+  RequestId id = 0;
+  Profile profile;
+};
+
 /// Worker to client: the machinery failed, or a message was not valid. Without an id it concerns a message with an
 /// unreadable id, or the stream itself, which then ends.
 struct ErrorMessage {
@@ -104,9 +118,9 @@ struct UnknownMessage {
   std::string json;
 };
 
-using Message =
-    std::variant<HelloMessage, EvaluateMessage, DescribeMessage, CancelMessage, PingMessage, PongMessage,
-                 ShutdownMessage, ProgressMessage, RecordMessage, DescriptionMessage, ErrorMessage, UnknownMessage>;
+using Message = std::variant<HelloMessage, EvaluateMessage, DescribeMessage, ProfileMessage, CancelMessage, PingMessage,
+                             PongMessage, ShutdownMessage, ProgressMessage, RecordMessage, DescriptionMessage,
+                             ProfiledMessage, ErrorMessage, UnknownMessage>;
 
 /// The stable name of a message's type: "hello", "evaluate", ...
 [[nodiscard]] std::string_view type_of(const Message& message);

@@ -14,7 +14,7 @@ namespace {
 
 using std::chrono::steady_clock;
 
-class SpoolBenchmarker final : public Benchmarker {
+class SpoolBenchmarker final : public Benchmarker, public ProfilingBenchmarker {
  public:
   SpoolBenchmarker(SpoolBenchmarkerOptions options, FileExchange exchange)
       : options_(std::move(options)), exchange_(std::move(exchange)) {}
@@ -45,6 +45,15 @@ class SpoolBenchmarker final : public Benchmarker {
     KERNELGEN_TRY(auto answer,
                   ask<DescriptionMessage>(DescribeMessage{.task = task, .options = options}, check, {}, stop));
     return std::move(answer.description);
+  }
+
+  Result<Profile> profile(const RemoteProfileRequest& request, std::stop_token stop) override {
+    const auto check = [](const ProfiledMessage&) -> Result<void> { return {}; };
+    const Message question = ProfileMessage{.request = request};
+    KERNELGEN_TRY(auto answer, ask<ProfiledMessage>(question, check, {}, stop));
+    // What hindered it may be mended by the next attempt.
+    if (answer.profile.unavailable || answer.profile.no_counters) KERNELGEN_CHECK(forget(id_of(question)));
+    return std::move(answer.profile);
   }
 
  private:

@@ -59,8 +59,18 @@ Result<Message> read_request(const FileClaim& claim) {
   KERNELGEN_TRY(const auto body, claim.read());
   KERNELGEN_TRY(auto message, parse_message(body));
   const auto* evaluate = std::get_if<EvaluateMessage>(&message);
-  if ((evaluate != nullptr && !evaluate->prebuilt) || std::holds_alternative<DescribeMessage>(message)) return message;
+  if ((evaluate != nullptr && !evaluate->prebuilt) || std::holds_alternative<DescribeMessage>(message) ||
+      std::holds_alternative<ProfileMessage>(message))
+    return message;
   return Error{ErrorCode::Unsupported, fmt::format("\"{}\" is no request for a file", type_of(message))};
+}
+
+Message take_profile(Benchmarker& benchmarker, const ProfileMessage& asked, const std::stop_token& stop) {
+  auto* profiling = dynamic_cast<ProfilingBenchmarker*>(&benchmarker);
+  if (profiling == nullptr) return ErrorMessage{asked.id, {ErrorCode::Unsupported, "this worker takes no profiles"}};
+  auto taken = profiling->profile(asked.request, stop);
+  if (taken) return ProfiledMessage{asked.id, *std::move(taken)};
+  return ErrorMessage{asked.id, std::move(taken).error()};
 }
 
 Message judge(Benchmarker& benchmarker, const Result<Message>& request, const std::stop_token& stop) {
@@ -70,6 +80,7 @@ Message judge(Benchmarker& benchmarker, const Result<Message>& request, const st
     if (record) return RecordMessage{evaluate->id, *std::move(record)};
     return ErrorMessage{evaluate->id, std::move(record).error()};
   }
+  if (const auto* profile = std::get_if<ProfileMessage>(&*request)) return take_profile(benchmarker, *profile, stop);
   const auto& describe = std::get<DescribeMessage>(*request);
   auto description = benchmarker.describe(describe.task, describe.options, stop);
   if (description) return DescriptionMessage{describe.id, *std::move(description)};

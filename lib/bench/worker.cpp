@@ -56,6 +56,7 @@ ssize_t write_quietly(int fd, std::string_view bytes) {
 std::optional<RequestId> answered_id(const Message& message) {
   if (const auto* record = std::get_if<RecordMessage>(&message)) return record->id;
   if (const auto* description = std::get_if<DescriptionMessage>(&message)) return description->id;
+  if (const auto* profiled = std::get_if<ProfiledMessage>(&message)) return profiled->id;
   return std::nullopt;
 }
 
@@ -154,6 +155,12 @@ class Service {
         auto description = benchmarker_.describe(asked.task, asked.options, stop);
         if (description) return DescriptionMessage{asked.id, *std::move(description)};
         return ErrorMessage{asked.id, std::move(description).error()};
+      });
+    } else if (auto* profile = std::get_if<ProfileMessage>(&message)) {
+      start(profile->id, [this, asked = std::move(*profile)](const std::stop_token& stop) -> Message {
+        auto taken = benchmarker_.profile(asked.request, stop);
+        if (taken) return ProfiledMessage{asked.id, *std::move(taken)};
+        return ErrorMessage{asked.id, std::move(taken).error()};
       });
     } else if (auto* cancel = std::get_if<CancelMessage>(&message)) {
       if (const auto job = jobs_.find(cancel->id); job != jobs_.end()) job->second.request_stop();

@@ -170,7 +170,7 @@ class Connection {
   std::jthread reader_;
 };
 
-class WorkerBenchmarker final : public Benchmarker {
+class WorkerBenchmarker final : public Benchmarker, public ProfilingBenchmarker {
  public:
   explicit WorkerBenchmarker(WorkerBenchmarkerOptions options) : options_(std::move(options)) {}
 
@@ -198,6 +198,12 @@ class WorkerBenchmarker final : public Benchmarker {
                                    },
                                    {}, stop));
     if (auto* description = std::get_if<DescriptionMessage>(&answer)) return std::move(description->description);
+    return unexpected(std::move(answer));
+  }
+
+  Result<Profile> profile(const RemoteProfileRequest& request, std::stop_token stop) override {
+    KERNELGEN_TRY(auto answer, ask([&](RequestId id) { return Message(ProfileMessage{id, request}); }, {}, stop));
+    if (auto* profiled = std::get_if<ProfiledMessage>(&answer)) return std::move(profiled->profile);
     return unexpected(std::move(answer));
   }
 

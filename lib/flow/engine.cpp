@@ -282,6 +282,8 @@ class Engine {
     profiling_.erase(id);
     // A resumed run takes it again.
     if (!taken && taken.error().code == ErrorCode::Cancelled) return {};
+    // It is taken elsewhere, and waiting was not wanted.
+    if (!taken && taken.error().code == ErrorCode::Pending) return std::move(taken).error();
     ProfileTaken event{id, taken ? *std::move(taken) : unavailable_profile(taken.error().to_line()), std::nullopt};
     const auto& result = state_.history.at(id);
     event.headroom = headroom_of(result, *state_.task, event.profile.unavailable ? nullptr : &event.profile);

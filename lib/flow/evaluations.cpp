@@ -61,9 +61,11 @@ Result<EvaluationRecord> Evaluations::evaluate(const EvaluationRequest& request,
 
 Result<Profile> Evaluations::profile(const ProfileRequest& request, const std::stop_token& stop) {
   if (backends_.profiler == nullptr) return unavailable_profile("there is no profiler for it here");
+  auto& profiler = *backends_.profiler;
+  const auto take = [&] { return guarded<Profile>("the profiler", [&] { return profiler.profile(request, stop); }); };
+  if (!profiler.needs_devices()) return take();
   const auto lock = device_lock_.lock_exclusive(stop);
-  if (!lock) return interrupted();
-  return guarded<Profile>("the profiler", [&] { return backends_.profiler->profile(request, stop); });
+  return lock ? take() : Result<Profile>(interrupted());
 }
 
 }  // namespace v0

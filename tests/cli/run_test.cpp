@@ -1,9 +1,12 @@
 #include <filesystem>
 #include <fstream>
 #include <map>
+#include <thread>
 
 #include <kernelgen/store/journal.hpp>
 
+#include "bench/profiling.hpp"
+#include "bench/spool.hpp"
 #include "cli/fixture.hpp"
 #include "support/catch.hpp"
 
@@ -29,6 +32,28 @@ Result<EvaluationRecord> judge(const EvaluationRequest& request) {
   record.outcome = {OutcomeKind::Compile, "other", "it does not compile"};
   return record;
 }
+
+/// The benchmarker of a worker that takes profiles, too.
+class ProfilingJudge final : public Benchmarker, public ProfilingBenchmarker {
+ public:
+  Result<EvaluationRecord> evaluate(const EvaluationRequest& request, const ProgressCallback& progress,
+                                    std::stop_token stop) override {
+    return judge_.evaluate(request, progress, std::move(stop));
+  }
+  Result<TaskDescription> describe(const TaskSource& task, const EvaluationOptions& options,
+                                   std::stop_token stop) override {
+    return judge_.describe(task, options, std::move(stop));
+  }
+  Result<Profile> profile(const RemoteProfileRequest& request, std::stop_token) override {
+    Profile profile;
+    profile.source = request.counters == Counters::None ? "timeline" : "ncu";
+    profile.kernels = {{"mine", "mine", KernelOrigin::Own, 1, 1000, 0, {}}};
+    return profile;
+  }
+
+ private:
+  FakeBenchmarker judge_{[](const EvaluationRequest& request) { return judge(request); }};
+};
 
 std::vector<std::string> run_arguments(Fixture& kgen, std::vector<std::string> more = {}) {
   std::vector<std::string> arguments{"run",   k_task,      "--target",  "cpp",
@@ -63,6 +88,27 @@ TEST_CASE("run leaves its results and says where", "[cli][run]") {
   CHECK(kgen.out.str().find((results / "relu/best_code.cpp").string() + '\n') != std::string::npos);
   CHECK(kgen.err.str().find("sample1                  compile:other") != std::string::npos);
   CHECK(kgen.err.str().find('\r') == std::string::npos);
+}
+
+TEST_CASE("run takes its profiles at the worker behind a spool", "[cli][run][profile]") {
+  Fixture kgen;
+  kgen.model = [](const LLMRequest&) { return kernel("slow"); };
+  ProfilingJudge judge_there;
+  const auto spool = kgen.path("spool");
+  Result<void> served;
+  {
+    const std::jthread worker([&](const std::stop_token& stop) {
+      served =
+          serve_spool(judge_there, {.directory = spool, .poll = std::chrono::milliseconds{5}, .on_answer = {}}, stop);
+    });
+    CHECK(kgen.run(run_arguments(kgen, {"--policy", "reflect", "--samples", "1", "--attempts", "2", "--profile",
+                                        "timeline", "--no-sanitize", "--spool", spool})) == 1);
+  }
+  CHECK(served);
+  std::vector<std::string> sources;
+  for (const auto& event : *read_run_events(kgen.path("out/relu")))
+    if (const auto* taken = std::get_if<ProfileTaken>(&event.body)) sources.push_back(taken->profile.source);
+  CHECK(sources == std::vector<std::string>{"timeline"});
 }
 
 TEST_CASE("run --json prints the outcome and nothing else", "[cli][run]") {
@@ -249,7 +295,6 @@ TEST_CASE("wrong options of run are named", "[cli][run]") {
       {{"--stage-tries", "0"}, "kgen: --stage-tries: expected a whole number"},
       {{"--max-cost", "5"}, "--max-cost and --price-cached need --price-input and --price-output\n"},
       {{"--profile", "timeline"}, "kgen: --profile needs a target that runs on an NVIDIA or AMD GPU of this machine\n"},
-      {{"--profile", "counters", "--launch-prefix", "ssh node"}, "kgen: --profile needs the device on this machine"},
       {{"--prompts", "/no/such/directory"}, "/no/such/directory"}};
   for (const auto& [options, text] : cases) {
     Fixture kgen;

@@ -52,6 +52,8 @@ class Profiler {
   /// Profiles one module. A module that cannot be profiled is a value: Profile::unavailable where it fails or does not
   /// end, Profile::no_counters where only the counters could not be read. An Error means that the machinery failed.
   virtual Result<Profile> profile(const ProfileRequest& request, std::stop_token stop) = 0;
+  /// Whether nothing may be evaluated by this process meanwhile. False: the worker that takes the profile sees to that.
+  [[nodiscard]] virtual bool needs_devices() const { return true; }
 };
 
 /// Whether a profiled process runs in the sandbox of candidates.

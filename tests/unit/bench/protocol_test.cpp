@@ -26,12 +26,23 @@ EvaluationRequest sample_request() {
   return request;
 }
 
+Profile sample_profile() {
+  Profile profile;
+  profile.source = "timeline";
+  profile.device = "NVIDIA H200";
+  profile.call_ns = 2000;
+  profile.kernels = {{"mine(float*)", "mine", KernelOrigin::Own, 1, 1500, 1, {{"grid_blocks", 96, "block"}}}};
+  profile.no_counters = ProfileUnavailable{"there is no ncu", "install it"};
+  return profile;
+}
+
 /// One of each, in the order of the variant.
 std::vector<Message> sample_messages() {
   return {
       HelloMessage{1, "0.1.0", "cpu: a CPU, 2 cores", 4711},
       EvaluateMessage{7, sample_request()},
       DescribeMessage{8, sample_request().task, sample_request().options},
+      ProfileMessage{9, {sample_request(), Counters::None, "full"}},
       CancelMessage{7},
       PingMessage{1},
       PongMessage{1},
@@ -39,6 +50,7 @@ std::vector<Message> sample_messages() {
       ProgressMessage{7, {"timing", "120 samples"}},
       RecordMessage{7, kernelgen::testing::full_record()},
       DescriptionMessage{8, *kernelgen::testing::full_record().task},
+      ProfiledMessage{9, sample_profile()},
       ErrorMessage{std::nullopt, {ErrorCode::MissingTool, "no Python", {"starting the judge"}}},
       UnknownMessage{"telemetry", 3, R"({"type":"telemetry","id":3,"load":0.5})"},
   };

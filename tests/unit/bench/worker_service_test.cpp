@@ -42,6 +42,12 @@ class NoBenchmarker final : public LocalBenchmarker {
     record.outcome.message = prebuilt.bytes;
     return record;
   }
+  Result<Profile> profile(const RemoteProfileRequest& request, std::stop_token) override {
+    if (request.what.task.name == "none") return Error{ErrorCode::MissingTool, "no torch"};
+    Profile profile;
+    profile.source = request.counters == Counters::Read ? request.metric_set : "timeline";
+    return profile;
+  }
   Result<TaskDescription> describe(const TaskSource&, const EvaluationOptions&, std::stop_token) override {
     return TaskDescription{};
   }
@@ -274,4 +280,21 @@ TEST_CASE("a stream that is lost ends the connection", "[bench][worker]") {
   const auto served = client.join();
   REQUIRE_FALSE(served);
   CHECK(served.error().code == ErrorCode::Protocol);
+}
+
+TEST_CASE("a worker answers a request for a profile, or says why there is none", "[bench][worker]") {
+  Client client;
+  ProfileMessage message{.id = 7, .request = {.what = {}, .counters = Counters::Read, .metric_set = "full"}};
+  client.send_body(to_json(Message(message)));
+  const auto answer = client.receive();
+  REQUIRE(std::holds_alternative<ProfiledMessage>(answer));
+  CHECK(std::get<ProfiledMessage>(answer).id == 7);
+  CHECK(std::get<ProfiledMessage>(answer).profile.source == "full");
+  message.request.what.task.name = "none";
+  client.send_body(to_json(Message(message)));
+  const auto refused = client.receive();
+  REQUIRE(std::holds_alternative<ErrorMessage>(refused));
+  CHECK(std::get<ErrorMessage>(refused).id == 7);
+  CHECK(std::get<ErrorMessage>(refused).error.message == "no torch");
+  client.check_alive();
 }

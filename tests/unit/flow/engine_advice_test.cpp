@@ -135,6 +135,22 @@ TEST_CASE("where there is no profiler, the search goes on without", "[flow][engi
   CHECK(history_of(journal->events()).contains("stage3"));
 }
 
+TEST_CASE("a profile that is taken elsewhere pauses the run, which goes on when it is there",
+          "[flow][engine][profile]") {
+  AdviceWorld world;
+  const auto journal = make_memory_journal(real_time());
+  FakeProfiler elsewhere([](const ProfileRequest&) -> Result<Profile> {
+    return Error{ErrorCode::Pending, "no worker has answered"};
+  });
+  const auto paused = world.run(*journal, fake_request(), &elsewhere);
+  REQUIRE_FALSE(paused);
+  CHECK(paused.error().code == ErrorCode::Pending);
+  CHECK(events_of<ProfileTaken>(*journal).empty());
+  FakeProfiler there([](const ProfileRequest&) -> Result<Profile> { return busy_profile(); });
+  REQUIRE(world.run(*journal, fake_request(), &there));
+  CHECK(events_of<ProfileTaken>(*journal).size() == 3);
+}
+
 TEST_CASE("no profile is taken after a budget has ended", "[flow][engine][profile][budget]") {
   AdviceWorld world;
   FakeProfiler profiler([](const ProfileRequest&) -> Result<Profile> { return busy_profile(); });

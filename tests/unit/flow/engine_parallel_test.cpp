@@ -253,6 +253,38 @@ TEST_CASE("nothing is evaluated while something is profiled", "[flow][engine][pa
   CHECK(most == 0);
 }
 
+TEST_CASE("a profile that is taken elsewhere waits for no evaluation", "[flow][engine][parallel][profile]") {
+  /// Judges the second kernel when a profile was taken, or after a while.
+  class PatientBenchmarker final : public CountingBenchmarker {
+   public:
+    void note_profile() {
+      profiled = true;
+      changed_.notify_all();
+    }
+    std::atomic<bool> profiled = false;
+    bool saw_profile = false;
+
+   private:
+    Result<EvaluationRecord> judge(const std::string& source, std::unique_lock<std::mutex>& lock,
+                                   std::stop_token) override {
+      if (source.find("score 2") != source.npos)
+        saw_profile = changed_.wait_for(lock, 5s, [&] { return profiled.load(); });
+      return judge_source(source);
+    }
+  };
+  ParallelWorld world(3);
+  world.policy = std::make_unique<ProfilingPolicy>(0);
+  PatientBenchmarker benchmarker;
+  FakeProfiler profiler([&](const ProfileRequest&) -> Result<Profile> {
+    benchmarker.note_profile();
+    return busy_profile();
+  });
+  profiler.is_elsewhere = true;
+  const auto journal = make_memory_journal(real_time());
+  REQUIRE(world.run(*journal, parallel_request(3, 3), benchmarker, &profiler));
+  CHECK(benchmarker.saw_profile);
+}
+
 TEST_CASE("a profile gets its turn between evaluations that overlap", "[flow][engine][parallel][profile]") {
   constexpr int k_more = 40;
   ParallelWorld world(3 + k_more);

@@ -149,10 +149,12 @@ class FakeProfiler final : public Profiler {
     }
     return answer_(request);
   }
+  [[nodiscard]] bool needs_devices() const override { return !is_elsewhere; }
   [[nodiscard]] std::vector<ProfileRequest> requests() const {
     const std::scoped_lock lock(mutex_);
     return requests_;
   }
+  bool is_elsewhere = false;
 
  private:
   Answer answer_;
