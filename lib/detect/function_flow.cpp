@@ -106,9 +106,15 @@ FunctionFlow::FunctionFlow(const Function& function, const Summaries& summaries,
 
 void FunctionFlow::find_conditions() {
   constexpr std::size_t k_max_condition_names = 16;
+  const auto is_order = [&](Position at) {
+    const auto& tokens = *function_.tokens;
+    return tokens.is(at, "<") || tokens.is(at, ">") || tokens.is(at, "<=") || tokens.is(at, ">=");
+  };
   conditions_.resize(function_.nodes.size());
+  orders_.resize(function_.nodes.size());
   for (std::size_t i = 0; i < function_.nodes.size(); ++i) {
     const auto& node = function_.nodes[i];
+    for (Position at = node.tokens.begin; at < node.tokens.end && !orders_[i]; ++at) orders_[i] = is_order(at);
     if (node.kind != NodeKind::Branch) continue;
     for (Position at = node.tokens.begin; at < node.tokens.end && conditions_[i].size() < k_max_condition_names; ++at) {
       if (!function_.tokens->is_name(at)) continue;

@@ -144,6 +144,7 @@ class FunctionFlow {
   };
   /// For each node: the names in the header of a branch.
   std::vector<std::vector<Asked>> conditions_;
+  std::vector<bool> orders_;  ///< by node: whether it asks which of two values is greater
   /// For each name: whether its value varies across threads (bit 31) or blocks (a bit for each axis).
   std::vector<std::uint32_t> divergence_mask_;
 };

@@ -296,12 +296,10 @@ void Iteration::decide(const Fact& fact, Value target) {
   };
   if (flow_.branch_end_[fact.node] <= flow_.conditions_.size()) {
     const auto branch = flow_.branch_begin_[fact.node];
-    const bool by_order = compares(flow_.function_.nodes[branch].tokens);
-    for (const auto& asked : flow_.conditions_[branch]) add(asked.name, asked.memory, by_order);
+    for (const auto& asked : flow_.conditions_[branch]) add(asked.name, asked.memory, flow_.orders_[branch]);
   }
-  const bool by_order = compares(flow_.function_.nodes[fact.node].tokens);
   for (const auto& use : fact.uses)
-    if (use.is_select_condition) add(use.name, use.memory, by_order);
+    if (use.is_select_condition) add(use.name, use.memory, flow_.orders_[fact.node]);
 }
 
 void Iteration::open(std::uint32_t node) {
@@ -437,20 +435,12 @@ bool Iteration::is_guard(std::uint32_t node) const {
          std::none_of(names.begin(), names.end(), [&](const auto& asked) { return set_.count(asked.name) != 0; });
 }
 
-bool Iteration::compares(Range condition) const {
-  const auto& tokens = *flow_.function_.tokens;
-  for (Position at = condition.begin; at < condition.end; ++at)
-    for (const auto* word : {"<", ">", "<=", ">="})
-      if (tokens.is(at, word)) return true;
-  return false;
-}
-
 bool Iteration::chooses_iterations(std::uint32_t branch) const {
   const auto& tokens = *flow_.function_.tokens;
   const auto range = flow_.function_.nodes[branch].tokens;
   for (Position at = range.begin; at < range.end; ++at)
     if (tokens.is(at, "!=")) return false;
-  return !compares(range);
+  return !flow_.orders_[branch];
 }
 
 }  // namespace detect

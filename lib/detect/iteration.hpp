@@ -72,8 +72,6 @@ class Iteration {
   }
   /// Whether a branch selects iterations, rather than threads like the guard of a partial tile.
   [[nodiscard]] bool chooses_iterations(std::uint32_t branch) const;
-  /// Whether a condition asks which of two values is greater.
-  [[nodiscard]] bool compares(Range condition) const;
 
   /// The value that a fact makes.
   [[nodiscard]] Value made(const Fact& fact) const { return made_[fact.id - first_]; }
