@@ -114,6 +114,8 @@ constexpr Hostile k_hostile[] = {
      "@triton.jit\ndef k#(a, b):\n  tl.store(a, tl.load(b))\nd={1:k#}\nd[1][(1,)](x)\n"},
     {"members set and read", kernelgen::Target::Triton, "class M:\n def forward(self,x):\n  for t in x:\n",
      "   self.m#=self.n#+t\n"},
+    {"stores under conditions", kernelgen::Target::Cuda,
+     "__global__ void k(float* a,int n){for(int t=0;t<n;++t){h+=a[t];", "if(c==n&&d==n)a[t]=h;"},
     {"grid names", kernelgen::Target::Cuda, "__global__ void k(){}void r(){", "g=1;k<<<g,1>>>();"},
     {"returns", kernelgen::Target::Cpp, "int kgen_run(float*a){for(;;){", "if(x)return a[i]*a[j];"},
     {"names of one function", kernelgen::Target::Cpp, "float f(float x){return x;}int kgen_run(){for(;;){",

@@ -98,6 +98,8 @@ FunctionFlow::FunctionFlow(const Function& function, const Summaries& summaries,
   }
   find_conditions();
   find_aliases();
+  of_parameter_.assign(count_, false);
+  for (const auto parameter : given_) of_parameter_[root(parameter)] = true;
   if (side_ == Side::Device) find_places();
   find_divergence();
   find_indices();
@@ -443,10 +445,6 @@ std::size_t FunctionFlow::facts_in(std::uint32_t loop) const {
   const auto before = [](const Fact& fact, std::uint32_t node) { return fact.node < node; };
   const auto first = std::lower_bound(facts_.begin(), facts_.end(), loop, before);
   return static_cast<std::size_t>(std::lower_bound(first, facts_.end(), function_.nodes[loop].last, before) - first);
-}
-
-bool FunctionFlow::is_parameter(NameId id) const {
-  return std::any_of(given_.begin(), given_.end(), [&](NameId p) { return root(p) == root(id); });
 }
 
 }  // namespace detect

@@ -56,7 +56,7 @@ class FunctionFlow {
   /// Number of facts in a loop: the cost of analysing it.
   [[nodiscard]] std::size_t facts_in(std::uint32_t loop) const;
   [[nodiscard]] std::string_view name(NameId id) const { return names_.text(id); }
-  [[nodiscard]] bool is_parameter(NameId id) const;
+  [[nodiscard]] bool is_parameter(NameId id) const { return of_parameter_[root(id)]; }
   /// Whether a variable is used to choose places in memory, and for nothing else.
   [[nodiscard]] bool is_index(NameId name) const { return indices_[name] && !values_[name]; }
   /// Whether the loop doubles or halves its variable: stages of a tree, not steps of time.
@@ -113,6 +113,7 @@ class FunctionFlow {
   std::uint32_t use_count_ = 0;
   std::size_t count_;
   std::vector<NameId> parent_;
+  std::vector<bool> of_parameter_;  ///< by root: whether a parameter is among its names
   /// The same without those facts in which pointers take turns.
   std::vector<NameId> apart_;
   std::vector<bool> rotates_;  ///< by fact

@@ -191,11 +191,14 @@ class LoopFlow : private LoopGraph {
   [[nodiscard]] bool chooses_threads(std::uint32_t branch) const {
     constexpr std::uint32_t k_thread = 1U << 31;
     const auto& names = flow_.conditions_[branch];
+    const auto is_variable = [&](NameId name) {  // the loop's own facts come first
+      auto i = first_;
+      while (i < end_ && flow_.facts_[i].node == loop_ && flow_.facts_[i].target != name) ++i;
+      return i < end_ && flow_.facts_[i].node == loop_;
+    };
     return !names.empty() && std::none_of(names.begin(), names.end(), [&](const auto& asked) {
       const bool differs = (flow_.divergence_mask_[asked.name] & k_thread) != 0;
-      const auto variable = [&](const Fact& fact) { return fact.node == loop_ && fact.target == asked.name; };
-      return (set_.count(asked.name) != 0 && !differs) ||
-             std::any_of(flow_.facts_.begin() + first_, flow_.facts_.begin() + end_, variable);
+      return (set_.count(asked.name) != 0 && !differs) || is_variable(asked.name);
     });
   }
 
