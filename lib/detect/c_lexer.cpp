@@ -111,11 +111,16 @@ class CLexer {
     }
     const auto text = cursor_.since(value);
     if (name == "define" && !skipping()) return define(text, line);
-    if (name == "if" || name == "ifdef" || name == "ifndef") {
+    if (name == "error" && !skipping() && !conditions_.empty()) {
+      // This branch is never compiled.
+      conditions_.back() = Condition::Waiting;
+      ++skipped_;
+    } else if (name == "if" || name == "ifdef" || name == "ifndef") {
       conditions_.push_back(is_condition_true(name, text) ? Condition::Reading : Condition::Waiting);
       skipped_ += conditions_.back() == Condition::Reading ? 0U : 1U;
     } else if ((name == "else" || name == "elif") && !conditions_.empty()) {
       const bool reads = conditions_.back() == Condition::Waiting && (name == "else" || is_condition_true("if", text));
+      if (all_options_ && conditions_.back() == Condition::Reading) return;  // every branch is that of some option
       const bool was_reading = conditions_.back() == Condition::Reading;
       if (was_reading) ++skipped_;
       if (was_reading) conditions_.back() = Condition::Done;

@@ -64,6 +64,10 @@ void CallEffects::read(const Call& call, Range statement) {
     multiply_matrices(arguments);
   } else if (tokens_.syntax == Syntax::CFamily) {
     const bool whole = side_ == Side::Device && is_whole(call, statement);
+    if (whole && sets_constant(arguments)) {  // fill_regs<float, 2>(sum, 0.0f), neg_infty(m, -INFINITY)
+      writer_.write(arguments[0], {}, DependenceKind::Additive, false);
+      return;
+    }
     if (whole && is_output(arguments[0]) && compute_first(call, arguments)) return;
     if (write_outputs(arguments) || side_ == Side::Host) return;
     if (scans_block(call.name))
@@ -135,6 +139,21 @@ bool CallEffects::is_whole(const Call& call, Range statement) const {
     at = after;
   }
   return true;
+}
+
+/// A variable of this thread, and numbers or constants: an unknown function can only set it to them.
+bool CallEffects::sets_constant(const std::vector<Range>& arguments) const {
+  const auto first = arguments.front();
+  if (first.end != first.begin + 1 || !tokens_.is_name(first.begin)) return false;
+  const auto* variable = writer_.variable(writer_.id(first.begin));
+  if (variable == nullptr || variable->shared || variable->constant || !variable->array) return false;
+  return std::all_of(arguments.begin() + 1, arguments.end(), [&](Range argument) {
+    return std::none_of(
+        tokens_.list.begin() + argument.begin, tokens_.list.begin() + argument.end, [](const Token& token) {
+          return token.kind == TokenKind::Name &&
+                 std::any_of(token.text.begin(), token.text.end(), [](char c) { return c >= 'a' && c <= 'z'; });
+        });
+  });
 }
 
 /// name, name.member

@@ -32,6 +32,7 @@ class CallEffects {
   void draw(const std::vector<Range>& arguments);
   void scan(const std::vector<Range>& arguments);
   [[nodiscard]] bool is_whole(const Call& call, Range statement) const;
+  [[nodiscard]] bool sets_constant(const std::vector<Range>& arguments) const;
   [[nodiscard]] bool is_plain(Range argument) const;
   bool compute_first(const Call& call, const std::vector<Range>& arguments);
   bool write_outputs(const std::vector<Range>& arguments);

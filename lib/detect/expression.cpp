@@ -414,6 +414,35 @@ void ExpressionReader::read_memory(Range pointer, const Use& role, std::vector<U
   uses.push_back(use);
 }
 
+bool ExpressionReader::read_address(Range range, std::vector<Use>& uses) {
+  if (tokens_.syntax != Syntax::CFamily) return false;
+  bool address = false;
+  for (bool goes_on = true; goes_on && range.begin < range.end;) {
+    const Position cast = after_cast(range.begin, range.end);
+    const bool brackets = tokens_.is(range.begin, "(") && tokens_.after_group(range.begin, range.end) == range.end;
+    const bool takes_address = tokens_.is(range.begin, "&") && !address;
+    goes_on = cast > range.begin || brackets || takes_address;
+    address = address || takes_address;
+    if (cast > range.begin) {
+      range.begin = cast;
+    } else if (goes_on) {
+      ++range.begin;
+      if (brackets) --range.end;
+    }
+  }
+  const Position open = range.begin + 1;
+  if (!address || open >= range.end || !tokens_.is_name(range.begin) || !tokens_.is(open, "[")) return false;
+  Position end = open;
+  while (end < range.end && tokens_.is(end, "[") && tokens_.after_group(end, range.end) > end + 1)
+    end = tokens_.after_group(end, range.end);
+  if (end != range.end) return false;
+  const Use term{.added = true};
+  uses.push_back(named(name(range.begin), term));
+  for (Position at = open; at < end; at = tokens_.after_group(at, end))
+    read({at + 1, tokens_.after_group(at, end) - 1}, term, uses);
+  return true;
+}
+
 ExpressionReader::Object ExpressionReader::object(Range range, std::vector<Use>& address_uses) {
   Object result;
   const bool address_of = tokens_.is(range.begin, "&");

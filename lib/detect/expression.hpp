@@ -31,6 +31,9 @@ class ExpressionReader {
   Object object(Range range, std::vector<Use>& address_uses);
   /// Appends the use of the memory that a pointer leads to.
   void read_memory(Range pointer, const Use& role, std::vector<Use>& uses);
+  /// Appends what makes the pointer &p[i][j], in brackets or casts or not: it is p + i + j, and reads nothing there.
+  /// Returns whether the range is one.
+  bool read_address(Range range, std::vector<Use>& uses);
   /// The role of an argument that has `effect` within the role of the call.
   static Use argument_role(Use role, const Effect& effect, std::uint32_t product);
   /// Puts the uses from `first` on that have no group into a new one, and returns its number.

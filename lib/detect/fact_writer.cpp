@@ -56,7 +56,8 @@ Fact& FactWriter::assign(Range left, std::string_view operation, Range right) {
   if (product) role = {.kind = kind, .product_id = expressions_.new_product(), .factor_id = 2};
   role.added = operation != "=" && own == DependenceKind::Additive;
   role.divides = role.curved = operation == "/=";
-  expressions_.read(right, role, fact.uses);
+  const bool points = operation == "=" && !fact.memory && expressions_.read_address(right, fact.uses);
+  if (!points) expressions_.read(right, role, fact.uses);
   if (operation == "=") return fact;
   role.name = fact.target;
   role.kind = own;

@@ -207,11 +207,13 @@ class LoopGraph : protected Iteration {
 
   [[nodiscard]] bool is_memory(std::uint32_t value) const { return ids_[value] >= flow_.count_; }
 
-  /// The loop's own variables.
+  /// The loop's own variables. One that is a member of an object may have no value in the iteration.
   [[nodiscard]] std::vector<std::uint32_t> variables() const {
     std::vector<std::uint32_t> found;
-    for (auto i = first_; i < end_ && flow_.facts_[i].node == loop_; ++i)
-      if (!flow_.facts_[i].memory) found.push_back(flow_.numbers_[flow_.node_of(flow_.facts_[i].target, false)]);
+    for (auto i = first_; i < end_ && flow_.facts_[i].node == loop_; ++i) {
+      const auto number = flow_.numbers_[flow_.node_of(flow_.facts_[i].target, false)];
+      if (!flow_.facts_[i].memory && number != FunctionFlow::k_no_number) found.push_back(number);
+    }
     return found;
   }
 

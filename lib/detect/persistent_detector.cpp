@@ -226,11 +226,25 @@ class StructuralDetector final : public PersistentDetector {
   [[nodiscard]] PersistenceReport inspect(std::string_view source, Target target) const override {
     if (!is_built_in(target))
       return {.reason = "The detector does not read the language of target " + std::string(to_string(target)) + '.'};
+    const bool has_two_ends = source.find("\r\n") != source.npos;
+    return has_two_ends ? inspect_lines(with_plain_ends(source), target) : inspect_lines(source, target);
+  }
+
+ private:
+  static PersistenceReport inspect_lines(std::string_view source, Target target) {
     auto report = Inspector(source, target).run();
     if (report.verdict != Recurrence::Unknown || (target != Target::Cuda && target != Target::Hip)) return report;
     // The kernel may be there with an option of the compiler.
     auto other = Inspector(source, target, true).run();
     return other.verdict == Recurrence::Unknown ? report : other;
+  }
+
+  /// The text with "\n" for every "\r\n", so that a line that goes on after a backslash is one in either form.
+  static std::string with_plain_ends(std::string_view source) {
+    std::string text;
+    for (std::size_t at = 0; at < source.size(); ++at)
+      if (source.substr(at, 2) != "\r\n") text += source[at];
+    return text;
   }
 };
 

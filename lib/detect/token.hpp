@@ -99,7 +99,7 @@ struct Tokens {
 /// Splits Python text into tokens; accepts any bytes. `first_line` is the line of the first one. Takes linear time.
 [[nodiscard]] Tokens lex_python(std::string_view text, int first_line);
 /// Splits C text into tokens. Of #if and #ifdef it keeps what the text decides; a name that the text does not define
-/// counts as defined only with `all_options`.
+/// counts as defined only with `all_options`, which reads every branch.
 [[nodiscard]] Tokens lex_c(std::string_view text, int first_line, bool all_options = false);
 
 /// The value of an expression of integers and names for integers; nothing for any other.

@@ -52,7 +52,8 @@ void match_brackets(Tokens& tokens) {
 }
 
 void match_angles(Tokens& tokens) {
-  // Longer lists are comparisons, not template arguments or launch configurations.
+  // Longer lists are comparisons, not template arguments or launch configurations; but for the parameters of a
+  // template.
   constexpr Position k_longest_template = 64;
   constexpr Position k_longest_launch = 96;
   tokens.angle.assign(tokens.list.size(), k_nowhere);
@@ -73,7 +74,8 @@ void match_angles(Tokens& tokens) {
     } else if (text == ">" || text == ">>" || text == ">>>") {
       for (auto count = text.size(); count > 0 && !level.templates.empty(); --count) {
         const auto open = level.templates.back();
-        if (at - open < k_longest_template) tokens.angle[open] = at;
+        const bool declares = open > 0 && tokens.is(open - 1, "template");
+        if (declares || at - open < k_longest_template) tokens.angle[open] = at;
         level.templates.pop_back();
       }
       for (const auto open : text == ">>>" ? level.launches : std::vector<Position>())
