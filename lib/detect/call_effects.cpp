@@ -51,7 +51,11 @@ void CallEffects::read(const Call& call, Range statement) {
   if (fills) {  // at::mm_out(result, a, b)
     writer_.write(arguments[0], {arguments.begin() + 1, arguments.end()}, DependenceKind::Arbitrary, false);
   } else if (call.name == "memset") {
-    writer_.write(arguments[0], {}, DependenceKind::Additive, false);
+    const auto object = arguments[0].begin + 1;
+    if (tokens_.is(arguments[0].begin, "&") && object + 1 == arguments[0].end)
+      (void)writer_.set(writer_.id(object));
+    else
+      writer_.write(arguments[0], {}, DependenceKind::Additive, false);
   } else if (qualified && call.name == "_experimental_descriptor_store" && arguments.size() > 2) {
     writer_.write(arguments[0], {arguments[1]}, DependenceKind::Additive, false);
   } else if (copies || (qualified && call.name == "store") || one_of(call.name, k_stores) || starts(call, "__st")) {
@@ -62,6 +66,11 @@ void CallEffects::read(const Call& call, Range statement) {
     writer_.swap(arguments[0], arguments[1]);
   } else if (call.name == "mma_sync" && arguments.size() > 3) {
     multiply_matrices(arguments);
+  } else if (call.name == "gemm" && (arguments.size() == 4 || arguments.size() == 5) && is_plain(arguments.back())) {
+    const auto sum = arguments.back();  // CuTe: gemm(mma, [sum,] a, b, sum)
+    auto& fact = writer_.assign(sum, "+=", {sum.end, sum.end});
+    for (auto factor = arguments.end() - 3; factor != arguments.end() - 1; ++factor)
+      writer_.expressions().read(*factor, {.kind = DependenceKind::Arbitrary, .added = true}, fact.uses);
   } else if (tokens_.syntax == Syntax::CFamily) {
     const bool whole = side_ == Side::Device && is_whole(call, statement);
     if (whole && sets_constant(arguments)) {  // fill_regs<float, 2>(sum, 0.0f), neg_infty(m, -INFINITY)

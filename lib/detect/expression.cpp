@@ -29,6 +29,7 @@ ExpressionReader::ExpressionReader(const Function& function, const Summaries& su
   if (tokens_.syntax == Syntax::CFamily) find_bundles(function);
   members_.insert(function.members.begin(), function.members.end());
   if (!members_.empty()) bundles_.insert("this");
+  for (const auto& parameter : function.parameters) parameters_.insert(parameter.name);
 }
 
 void ExpressionReader::find_bundles(const Function& function) {
@@ -521,12 +522,15 @@ void ExpressionReader::read_arguments(const Call& call, const Use& role, std::ve
   const auto product = terms_;
   const std::size_t first_use = uses.size();
   const auto arguments = split_tokens(tokens_, call.arguments, ",");
+  // op(sum, x) with a function that is given: a reduction.
+  const bool reduces = arguments.size() == 2 && parameters_.count(call.name) != 0 && call.first == call.name;
   for (std::size_t i = 0; i < arguments.size(); ++i) {
     auto argument = arguments[i];
     const bool named = tokens_.is_name(argument.begin) && tokens_.is(argument.begin + 1, "=");
     const bool accumulates = named && tokens_.is(argument.begin, "acc");
     if (named) argument.begin += 2;
     auto inner = operand_role(call, accumulates ? 2 : i, named && !accumulates, role);
+    if (reduces) inner = {.name = role.name, .kind = role.kind, .added = true};
     if (inner.product_id != 0 && role.product_id == 0) inner.product_id = product;
     read(argument, inner, uses);
   }

@@ -96,6 +96,7 @@ class ExpressionReader {
   std::unordered_map<std::string_view, const Lambda*> lambdas_;
   /// Objects of which only members are used; each member counts as a value of its own.
   std::unordered_set<std::string_view> bundles_;
+  std::unordered_set<std::string_view> parameters_;
   /// Members of the object, in a member function.
   std::unordered_set<std::string_view> members_;
   std::unordered_map<std::string_view, Reference> references_;

@@ -64,6 +64,8 @@ class LoopFlow : private LoopGraph {
     if (!carried) return std::nullopt;
     state.kind = kind_of(component);
     const bool closed = !fed_by_data(component) && !mixes_places_of(component);
+    // Data decide which half goes on, and nothing else comes in: a bisection.
+    if (closed && !state.in_memory && is_chosen_by_data(component)) return std::nullopt;
     if (closed || (state.kind == DependenceKind::Scaled && contracts(component)))
       state.kind = DependenceKind::Arbitrary;
     if (!written_each_step(component)) {
@@ -74,6 +76,14 @@ class LoopFlow : private LoopGraph {
     }
     describe(component, state);
     return state;
+  }
+
+  /// Whether data outside of a cycle decide which of its values goes on.
+  [[nodiscard]] bool is_chosen_by_data(std::uint32_t component) const {
+    return std::any_of(decisions_.begin(), decisions_.end(), [&](const Decision& decision) {
+      const bool is_data = is_memory(decision.from) || data_[decision.from];
+      return component_[decision.to] == component && component_[decision.from] != component && is_data;
+    });
   }
 
   [[nodiscard]] NameId name_of(std::uint32_t value) const {

@@ -1,0 +1,108 @@
+// Forms of text that the detector met in published code, each with the smallest text that shows it.
+
+#include <kernelgen/detect/persistent_detector.hpp>
+
+#include <string>
+
+#include "support/catch.hpp"
+
+using namespace kernelgen;
+
+namespace {
+
+std::string cuda_verdict(const std::string& source) {
+  return std::string(to_string(make_persistent_detector()->inspect(source, Target::Cuda).verdict));
+}
+
+/// A kernel with this body, after `before`.
+std::string kernel(const std::string& body, const std::string& before = "") {
+  return before + "\n__global__ void k(const float* x, float* y, int T, int n) {\n" + body + "\n}\n";
+}
+
+/// h = tanh(h + x): what has a kernel with it is persistent.
+const std::string k_recurrence = "float h = 0.f; for (int t = 0; t < T; ++t) h = tanhf(h + x[t]); y[0] = h;";
+
+}  // namespace
+
+TEST_CASE("a member of an object may be a loop's variable", "[detect][forms]") {
+  const std::string helper =
+      "template <class Op> __device__ void run(int code, State& s) { if (code == Op::code) s.top = s.end; }";
+  CHECK(cuda_verdict(helper + "__global__ void k(Globals g) { State s; for (s.at = 0; s.at < g.rows(); s.at++) { "
+                              "run<A>(g.code[0], s); } }") == "not-recurrent");
+  CHECK(cuda_verdict("__global__ void k(State s) { for (s.at = 0; s.at < s.end; s.at++) { } }") == "not-recurrent");
+}
+
+TEST_CASE("lines may end with two characters", "[detect][forms]") {
+  auto source = kernel(k_recurrence, "#define CHECK(call) \\\n  do { \\\n    call; \\\n  } while (0)\n");
+  std::string with_returns;
+  for (const char c : source) with_returns += c == '\n' ? std::string("\r\n") : std::string(1, c);
+  CHECK(cuda_verdict(source) == "persistent");
+  CHECK(cuda_verdict(with_returns) == "persistent");
+}
+
+TEST_CASE("a template may have many parameters", "[detect][forms]") {
+  std::string parameters = "const int A0 = 0";
+  for (int i = 1; i < 40; ++i) parameters += ", const int A" + std::to_string(i) + " = " + std::to_string(i);
+  CHECK(cuda_verdict(kernel(k_recurrence, "template <" + parameters + ">")) == "persistent");
+}
+
+TEST_CASE("a branch with #error is not the one that is compiled", "[detect][forms]") {
+  CHECK(cuda_verdict("#ifndef HAVE_LIBRARY\n#error \"the library is needed\"\n#else\n" + kernel(k_recurrence) +
+                     "#endif\n") == "persistent");
+}
+
+TEST_CASE("a kernel may stand in the second branch of a condition that the text does not decide", "[detect][forms]") {
+  CHECK(cuda_verdict("#if VERSION < 1004\nint main() { return 0; }\n#else\n" + kernel(k_recurrence) + "#endif\n") ==
+        "persistent");
+}
+
+TEST_CASE("a pointer to an element is a pointer, and reads nothing", "[detect][forms]") {
+  // Sums that are rescaled by a running maximum, each through a pointer that the inner loop moves.
+  for (const std::string place :
+       {"&sums[j]", "&sums[j][0]", "(float*)&sums[j][0]", "reinterpret_cast<float*>(&(sums[j][0]))"})
+    CHECK(cuda_verdict(
+              kernel("float sums[8][4]; float top = -1e30f;\n"
+                     "for (int t = 0; t < T; ++t) {\n  float now = fmaxf(top, x[t]); float r = __expf(top - now);\n"
+                     "  for (int j = 0; j < n; ++j) { float* p = " +
+                     place +
+                     "; p[0] = r * p[0] + x[t * n + j]; }\n"
+                     "  top = now;\n}\ny[0] = sums[0][0];")) == "not-recurrent");
+}
+
+TEST_CASE("an unknown function with nothing but constants sets an array", "[detect][forms]") {
+  const auto body = [](const std::string& reset) {
+    return kernel("float h[4]; h[0] = 0.f; for (int t = 0; t < T; ++t) { " + reset +
+                  " h[0] = tanhf(h[0] + x[t]); y[t] = h[0]; }");
+  };
+  CHECK(cuda_verdict(body("fill_registers<float, 4>(h, 0.0f);")) == "not-recurrent");
+  CHECK(cuda_verdict(body("use_registers<float, 4>(h, t);")) == "persistent");
+}
+
+TEST_CASE("a function that is given reduces what it gets with the next element", "[detect][forms]") {
+  const std::string helper =
+      "template <class Op> __device__ float reduce(Op op, const float* x, int n) {\n"
+      "  float sum = 0.f; for (int i = 0; i < n; ++i) sum = op(sum, x[i]); return sum; }\n";
+  CHECK(cuda_verdict(kernel("y[threadIdx.x] = reduce(Add(), x, T);", helper)) == "not-recurrent");
+}
+
+TEST_CASE("a bisection carries no state", "[detect][forms]") {
+  const auto search = [](const std::string& middle) {
+    return kernel("int low = 0, high = T; while (low + 1 < high) { const int at = " + middle +
+                  "; if (x[at] <= n) low = at; else high = at; }\ny[threadIdx.x] = low;");
+  };
+  CHECK(cuda_verdict(search("(low + high) >> 1")) == "not-recurrent");
+  CHECK(cuda_verdict(search("low + (high - low) / 2")) == "not-recurrent");
+}
+
+TEST_CASE("a product that is added to its last argument is a sum", "[detect][forms]") {
+  for (const std::string call :
+       {"gemm(mma, sum, a(_, _, t), b(_, _, t), sum);", "gemm(mma, a(_, _, t), b(_, _, t), sum);"})
+    CHECK(cuda_verdict(kernel("Tensor sum = make(x); for (int t = 0; t < T; ++t) { " + call + " }\nstore(y, sum);")) ==
+          "not-recurrent");
+}
+
+TEST_CASE("bytes of a variable may be cleared", "[detect][forms]") {
+  CHECK(cuda_verdict(
+            kernel("float h; for (int t = 0; t < T; ++t) { memset(&h, 0, sizeof(h)); h = tanhf(h + x[t]); y[t] = "
+                   "h; }")) == "not-recurrent");
+}
