@@ -78,7 +78,7 @@ TEST_CASE("the prompt about a persistent kernel of a recurrent task has the cycl
   const auto journal = make_memory_journal(real_time());
   REQUIRE(world.run(*journal, request, &profiler));
   const std::string words = "512 dependent steps in 1 launch";
-  const auto& analysis = world.model.prompts().at("task.seed1-analysis");
+  const auto analysis = world.model.prompts().at("task.seed1-analysis");
   CHECK(holds(analysis, words));
   CHECK(holds(analysis, "2.00 us or 2000 cycles at 1000 MHz for each"));
   // The optimized kernel is not persistent.
