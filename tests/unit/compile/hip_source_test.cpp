@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "support/catch.hpp"
+#include "support/effort.hpp"
 
 using namespace kernelgen;
 
@@ -157,18 +158,18 @@ TEST_CASE("each line of a rewritten source stays where it is", "[compile][hip]")
 
 TEST_CASE("a hostile source makes no much longer text, and takes no long time", "[compile][hip]") {
   std::string source = "__global__ void f() { ";
-  for (int i = 0; i < 5000; ++i) source += "__shared__ ";
+  for (int i = 0; i < 5000 / testing::k_less; ++i) source += "__shared__ ";
   source += "int a";
-  for (int i = 0; i < 20'000; ++i) source += ",a";
+  for (int i = 0; i < 20'000 / testing::k_less; ++i) source += ",a";
   source += "; }\n";
   CHECK(rewrite_hip_for_cpu(source).size() < 4 * source.size());
   std::string launches;
-  for (int i = 0; i < 50'000; ++i) launches += "a<<<1,";
+  for (int i = 0; i < 50'000 / testing::k_less; ++i) launches += "a<<<1,";
   CHECK(rewrite_hip_for_cpu(launches).size() < 4 * launches.size());
   std::string builtins;
-  for (int i = 0; i < 50'000; ++i) builtins += "__builtin_amdgcn_x(";
+  for (int i = 0; i < 50'000 / testing::k_less; ++i) builtins += "__builtin_amdgcn_x(";
   CHECK(rewrite_hip_for_cpu(builtins).size() < 2 * builtins.size());
   std::string unended;
-  for (int i = 0; i < 50'000; ++i) unended += "__shared__ a ";
+  for (int i = 0; i < 50'000 / testing::k_less; ++i) unended += "__shared__ a ";
   CHECK(rewrite_hip_for_cpu("void f() {" + unended).size() < 8 * unended.size());
 }
