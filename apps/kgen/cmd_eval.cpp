@@ -123,7 +123,7 @@ void add_profile(const EvalOptions& options, const EvaluationRequest& request, c
   if (!is_slower || options.output.empty() || options.profile == "none") return;
   auto taken = take_profile(options, request, result.gpu, context);
   if (!taken)
-    result.profile.emplace().unavailable = ProfileUnavailable{taken.error().to_line(), ""};
+    result.profile = unavailable_profile(taken.error().to_line());
   else
     result.profile = *std::move(taken);
 }

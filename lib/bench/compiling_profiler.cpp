@@ -28,12 +28,6 @@ class CompilingProfiler final : public Profiler {
 
 }  // namespace
 
-Profile no_profile(std::string reason, std::string remedy) {
-  Profile profile;
-  profile.unavailable = ProfileUnavailable{std::move(reason), std::move(remedy)};
-  return profile;
-}
-
 Result<std::optional<Profile>> build_for_profile(ProfileRequest& request, KernelCompiler& compiler,
                                                  const std::stop_token& stop) {
   if (!request.candidate || !is_native(request.candidate->target) || !request.artifact.empty())
@@ -41,7 +35,7 @@ Result<std::optional<Profile>> build_for_profile(ProfileRequest& request, Kernel
   KERNELGEN_TRY(const auto outcome, compiler.compile({.candidate = *request.candidate, .extra_flags = {}}, stop));
   if (const auto* failed = std::get_if<CompileFailed>(&outcome))
     return std::optional(
-        no_profile("it does not compile: " + failed->outcome.to_class() + ": " + failed->outcome.message));
+        unavailable_profile("it does not compile: " + failed->outcome.to_class() + ": " + failed->outcome.message));
   request.artifact = std::get<Compiled>(outcome).artifact.path;
   return std::optional<Profile>();
 }

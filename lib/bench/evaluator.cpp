@@ -388,7 +388,7 @@ class Evaluator final : public LocalBenchmarker {
   Result<Profile> profile_on(const Device& device, const RemoteProfileRequest& request, const std::stop_token& stop) {
     const auto& what = request.what;
     KERNELGEN_TRY(const auto stand_in, stand_in_of(what.candidate.target, device));
-    if (stand_in) return no_profile("its kernels are executed on another device than they are written for");
+    if (stand_in) return unavailable_profile("its kernels are executed on another device than they are written for");
     ProfileRequest wanted{.task = what.task,
                           .candidate = what.candidate,
                           .artifact = {},

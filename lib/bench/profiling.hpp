@@ -31,9 +31,6 @@ class ProfilingBenchmarker {
   virtual Result<Profile> profile(const RemoteProfileRequest& request, std::stop_token stop) = 0;
 };
 
-/// The profile of something that cannot be profiled.
-[[nodiscard]] Profile no_profile(std::string reason, std::string remedy = {});
-
 /// Builds a native candidate that has no artifact, and notes the artifact in the request. A candidate that does not
 /// compile gives a profile that says so.
 [[nodiscard]] Result<std::optional<Profile>> build_for_profile(ProfileRequest& request, KernelCompiler& compiler,

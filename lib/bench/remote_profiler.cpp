@@ -21,8 +21,8 @@ class RemoteProfiler final : public Profiler {
     asked.what.options.shrink = request.shrink;
     auto profile = workers_.profile(asked, std::move(stop));
     if (profile || profile.error().code != ErrorCode::Unsupported) return profile;
-    return no_profile("the worker takes no profiles: " + profile.error().message,
-                      "install this version of kernelgen where the worker runs");
+    return unavailable_profile("the worker takes no profiles: " + profile.error().message,
+                               "install this version of kernelgen where the worker runs");
   }
 
   /// The worker keeps the device for it.

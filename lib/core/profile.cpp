@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <utility>
 
 #include "core/json.hpp"
 #include "core/json_codec.hpp"
@@ -93,6 +94,12 @@ std::optional<double> KernelProfile::metric(std::string_view metric_name) const 
       std::find_if(metrics.begin(), metrics.end(), [&](const Metric& one) { return one.name == metric_name; });
   if (found == metrics.end()) return std::nullopt;
   return found->value;
+}
+
+Profile unavailable_profile(std::string reason, std::string remedy) {
+  Profile profile;
+  profile.unavailable = ProfileUnavailable{std::move(reason), std::move(remedy)};
+  return profile;
 }
 
 std::int64_t Profile::launches() const {

@@ -385,12 +385,6 @@ ProfileRequest profile_request(const ActionResult& result, const FlowRequest& re
   return profile;
 }
 
-Profile unavailable_profile(std::string reason) {
-  Profile profile;
-  profile.unavailable = ProfileUnavailable{std::move(reason), ""};
-  return profile;
-}
-
 std::optional<double> cost_of(const Reply& reply, const Prompt& prompt, const std::optional<Prices>& prices) {
   if (!prices) return std::nullopt;
   constexpr double k_million = 1e6;

@@ -68,9 +68,6 @@ void share_verdict(ActionResult& result, const ActionResult& first);
 [[nodiscard]] ProfileRequest profile_request(const ActionResult& result, const FlowRequest& request,
                                              const TaskDescribed& task);
 
-/// A profile that says why there is none.
-[[nodiscard]] Profile unavailable_profile(std::string reason);
-
 /// The cost of a reply; nothing without prices.
 [[nodiscard]] std::optional<double> cost_of(const Reply& reply, const Prompt& prompt,
                                             const std::optional<Prices>& prices);

@@ -95,6 +95,9 @@ struct Profile {
 /// at::native::reduce_kernel<512, 1>(Op)". Accepts any text.
 [[nodiscard]] std::string function_of_kernel(std::string_view name);
 
+/// A profile that says why there is none.
+[[nodiscard]] Profile unavailable_profile(std::string reason, std::string remedy = {});
+
 /// UTF-8 JSON with a schema number.
 [[nodiscard]] std::string to_json(const Profile& profile);
 /// Reads the output of to_json(). Unknown members are ignored.

@@ -124,7 +124,7 @@ TEST_CASE("what could not be profiled is asked for again", "[bench][profile]") {
   ProfileSpool spool;
   bool works = false;
   ProfilingWorker worker([&](const RemoteProfileRequest&) -> Result<Profile> {
-    return works ? profile_of_worker() : no_profile("no torch", "install it");
+    return works ? profile_of_worker() : unavailable_profile("no torch", "install it");
   });
   const auto failed = spool.profile_at(worker);
   REQUIRE(failed);
