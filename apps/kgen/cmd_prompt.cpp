@@ -181,9 +181,7 @@ std::vector<Option> describe_options(PromptOptions& options, const Environment& 
           {.name = "--phase",
            .value_name = "NAME",
            .help = "seed, repair, analysis, optimize, stage, reflect, critic or crossover",
-           .value = values::enumeration(
-               options.phase, {"seed", "repair", "analysis", "optimize", "stage", "reflect", "critic", "crossover"},
-               parse_prompt_kind),
+           .value = values::enumeration(options.phase, prompt_kind_names(), parse_prompt_kind),
            .is_required = true},
           {.name = "--target",
            .value_name = "NAME",

@@ -206,6 +206,12 @@ Option no_wait_option(EvaluationFlags& flags, std::string help) {
 
 Value target_value(std::optional<Target>& target) { return values::enumeration(target, k_targets, parse_target); }
 
+const std::vector<std::string>& prompt_kind_names() {
+  static const std::vector<std::string> k_names{"seed",  "repair",  "analysis", "optimize",
+                                                "stage", "reflect", "critic",   "crossover"};
+  return k_names;
+}
+
 std::chrono::milliseconds to_milliseconds(double seconds) {
   constexpr double k_per_second = 1000;
   return std::chrono::milliseconds(std::llround(seconds * k_per_second));

@@ -55,6 +55,8 @@ inline constexpr const char* k_default_model = "gateway";
 
 /// The value of --target.
 [[nodiscard]] Value target_value(std::optional<Target>& target);
+/// The names of all kinds of prompts, for parse_prompt_kind().
+[[nodiscard]] const std::vector<std::string>& prompt_kind_names();
 
 /// The library's options for an evaluation.
 [[nodiscard]] Result<EvaluationOptions> evaluation_options(const EvaluationFlags& flags);

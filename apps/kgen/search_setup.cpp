@@ -168,8 +168,6 @@ Result<std::unique_ptr<LLMClient>> make_search_client(const std::string& spec, c
 }
 
 Option llm_for_option(SearchFlags& flags) {
-  static const std::vector<std::string> k_kinds{"seed",  "repair",  "analysis", "optimize",
-                                                "stage", "reflect", "critic",   "crossover"};
   Value value{.store = [&flags](const std::string& text) -> Result<void> {
     const auto equals = text.find('=');
     if (equals == text.npos || equals + 1 == text.size())
@@ -177,12 +175,12 @@ Option llm_for_option(SearchFlags& flags) {
                    fmt::format("expected KIND=SPEC, such as repair=openai:gpt-5, not \"{}\"", text)};
     const auto name = text.substr(0, equals);
     const auto kind = parse_prompt_kind(name);
-    if (!kind) return unknown_name(name, k_kinds);
+    if (!kind) return unknown_name(name, prompt_kind_names());
     if (!flags.models_by_kind.emplace(*kind, text.substr(equals + 1)).second)
       return Error{ErrorCode::InvalidArgument, fmt::format("{} has a model already", name)};
     return {};
   }};
-  for (const auto& kind : k_kinds) value.completions.push_back(kind + '=');
+  for (const auto& kind : prompt_kind_names()) value.completions.push_back(kind + '=');
   return {.name = "--llm-for",
           .value_name = "KIND=SPEC",
           .help = "Another model for prompts of a kind, such as crossover; may be repeated",

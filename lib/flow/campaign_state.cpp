@@ -99,7 +99,7 @@ CampaignRunStatus status_of(const RunState& state, const FlowRequest& request) {
 void mark_continued(CampaignRunSummary& summary, const RunState& state) {
   summary.status = CampaignRunStatus::Paused;
   summary.reason = "over, and to be continued with other options";
-  // What was done before counts, as it will once the run is continued.
+  // The bound of a continued run includes the actions from before, so this one does already.
   if (summary.max_actions) *summary.max_actions += static_cast<int>(state.history.size() - state.earlier.size());
 }
 

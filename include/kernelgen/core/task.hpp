@@ -190,7 +190,6 @@ struct ReferenceTime {
 };
 
 /// Facts that the judge found by building and running the reference.
-
 struct TaskDescription {
   std::string name;
   std::string content_id;
