@@ -86,6 +86,8 @@ std::span<const ErrorRule> runtime_rules() {
   using enum ErrorTool;
   using enum ErrorRank;
   static constexpr auto k_rules = std::to_array<ErrorRule>({
+      {"device.reported", Runtime, Specific, "a kernel reported (?:'|code )",
+       "a kernel reported 'h_full' in block 37, 2000140 us after the call began"},
       {"out_of_memory", Runtime, Specific, "out of memory|hipErrorOutOfMemory", "a call failed: out of memory"},
       {"device.illegal_address", Runtime, Specific,
        "illegal memory access|hipErrorIllegalAddress|global/shared address space",

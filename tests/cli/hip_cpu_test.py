@@ -92,6 +92,17 @@ class HipOnCpu(Evaluation):
         self.assertEqual(code, 2)
         self.assertIn("8 of 256 threads wait at the barrier in line", record["outcome"]["message"])
 
+    def test_a_wait_that_does_not_end_is_told_by_its_name(self):
+        gives_up = (
+            blocks("examples/hip")[0]
+            .replace("KGEN_EXPORT_ABI_VERSION", 'KGEN_EXPORT_ABI_VERSION\nKGEN_EXPORT_REPORTS("x_ready", "h_full")')
+            .replace("int row_length) {", "int row_length, uint64_t* report) {\n  if (blockIdx.x == 1 && threadIdx.x == 0) KGEN_REPORT(report, 2);")
+            .replace("kgen_dim(x, 1) / 4));", "kgen_dim(x, 1) / 4), args->report);")
+        )
+        code, record = self.record(gives_up)
+        self.assertEqual((code, record["outcome"]["kind"]), (2, "launch"), record["outcome"])
+        self.assertRegex(record["outcome"]["message"], r"a kernel reported 'h_full' in block 1, \d+ us after the call began")
+
     def test_a_write_behind_the_output(self):
         beyond = blocks("examples/hip")[0].replace("i < count; i += stride", "i < count + 4096; i += stride")
         code, record = self.record(beyond)

@@ -69,6 +69,11 @@ def compiled_with_resources(record: dict) -> str | None:
     return None if (record.get("compile") or {}).get("command") else "the record does not say how it was compiled"
 
 
+def names_its_wait(record: dict) -> str | None:
+    text = record["outcome"].get("message", "")
+    return None if text.startswith("a kernel reported 'never' in block 3, ") else f"it does not name the wait: {text}"
+
+
 def executed_on_nvidia(record: dict) -> str | None:
     """A time of a HIP kernel on an NVIDIA GPU says that it is none of an AMD GPU."""
     return None if is_stand_in(record) else f"no label says so: {record.get('labels')}"
@@ -153,6 +158,8 @@ CASES = [
     right("relu", "relu_triton.py"),
     wrong("relu", "misaligned.cu", "device_fault:*"),
     wrong("relu", "traps.cu", "device_fault:*"),
+    wrong("relu", "reports.cu", "device_fault:*", checks=(names_its_wait,)),
+    wrong("relu", "reports_and_returns.cu", "launch:*", checks=(names_its_wait,)),
     wrong("relu", "endless.cu", "timeout", **ENDLESS),
     right("relu", "relu.cu"),
     wrong("relu", "endless_torch.py", "timeout", **ENDLESS),

@@ -254,6 +254,17 @@ struct block {
   char pad[k_alignment - sizeof(size_t)];
 };
 
+API int cuMemHostAlloc(void** address, size_t bytes, unsigned flags) {
+  (void)flags;
+  *address = calloc(1, bytes);
+  return *address == NULL ? k_out_of_memory : 0;
+}
+
+API int cuMemFreeHost(void* address) {
+  free(address);
+  return 0;
+}
+
 API int cuMemAlloc_v2(cu_address* address, size_t bytes) {
   if (fault != 0) return fault;
   pthread_mutex_lock(&lock);

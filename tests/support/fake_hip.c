@@ -85,6 +85,17 @@ static int take_of_pool(void** address, size_t bytes) {
   return 0;
 }
 
+API int hipHostMalloc(void** address, size_t bytes, unsigned flags) {
+  (void)flags;
+  *address = calloc(1, bytes);
+  return *address == NULL ? k_out_of_memory : 0;
+}
+
+API int hipHostFree(void* address) {
+  free(address);
+  return 0;
+}
+
 API int hipMalloc(void** address, size_t bytes) {
   if (bytes > (UINT64_C(4) << 30)) return k_out_of_memory;
   if (pool != NULL) return take_of_pool(address, bytes);

@@ -48,6 +48,7 @@ enum {
   CU_MEMORY_PINNED = 1,
   CU_HANDLE_FILE_DESCRIPTOR = 1,
   CU_ACCESS_READ_WRITE = 3,
+  CU_HOST_PORTABLE_AND_MAPPED = 3,
   CU_CAPTURE_RELAXED = 2,
   CU_EVENT_RECORD_EXTERNAL = 1
 };
@@ -98,7 +99,9 @@ enum {
   X(memory_set_access, "cuMemSetAccess", (cu_address, size_t, const struct cu_memory_access*, size_t))          \
   X(ipc_get_handle, "cuIpcGetMemHandle", (struct kgen_ipc_handle*, cu_address))                                 \
   X(ipc_open_handle, "cuIpcOpenMemHandle_v2", (cu_address*, struct kgen_ipc_handle, unsigned))                  \
-  X(ipc_close_handle, "cuIpcCloseMemHandle", (cu_address))
+  X(ipc_close_handle, "cuIpcCloseMemHandle", (cu_address))                                                      \
+  X(host_allocate, "cuMemHostAlloc", (void**, size_t, unsigned))                                                \
+  X(host_free, "cuMemFreeHost", (void*))
 
 struct kgen_driver {
 #define KGEN_DECLARE(member, symbol, parameters) int(*member) parameters;

@@ -200,6 +200,8 @@ static int resolve_alike(void* library, struct kgen_driver* driver, char* error,
   kgen_find_symbol(library, "hipIpcGetMemHandle", &driver->ipc_get_handle);
   kgen_find_symbol(library, "hipIpcOpenMemHandle", &driver->ipc_open_handle);
   kgen_find_symbol(library, "hipIpcCloseMemHandle", &driver->ipc_close_handle);
+  kgen_find_symbol(library, "hipHostMalloc", &driver->host_allocate);
+  kgen_find_symbol(library, "hipHostFree", &driver->host_free);
   return 0;
 }
 

@@ -35,6 +35,15 @@ static int start(struct kgen_gpu* gpu) {
 
 const char* kgen_gpu_error(const struct kgen_gpu* gpu) { return gpu->error; }
 
+/* Without it, a kernel that gives up tells less. */
+static void make_report(struct kgen_gpu* gpu) {
+  void* word = NULL;
+  if (gpu->driver->host_allocate == NULL || gpu->driver->host_free == NULL) return;
+  if (gpu->driver->host_allocate(&word, sizeof *gpu->report, CU_HOST_PORTABLE_AND_MAPPED) != CU_OK) return;
+  gpu->report = word;
+  *gpu->report = 0;
+}
+
 /* Creates everything that later calls need, because a candidate could influence what is created after it is loaded. */
 static int set_up(struct kgen_gpu* gpu, uint64_t l2_bytes) {
   const struct kgen_driver* driver = gpu->driver;
@@ -46,6 +55,7 @@ static int set_up(struct kgen_gpu* gpu, uint64_t l2_bytes) {
   if (status == 0) status = kgen_gpu_checked(gpu, driver->event_create(&gpu->graph_start, 0), "making an event");
   if (status == 0) status = kgen_gpu_checked(gpu, driver->event_create(&gpu->graph_end, 0), "making an event");
   if (status != 0) return status;
+  make_report(gpu);
   gpu->scratch_bytes = (size_t)l2_bytes * k_flush_l2_times;
   if (driver->memory_cache_bytes != NULL) {
     const size_t behind = (size_t)driver->memory_cache_bytes(gpu->device) * k_flush_memory_cache_times;
@@ -78,6 +88,7 @@ void kgen_gpu_close(struct kgen_gpu* gpu) {
   for (int i = 0; i < KGEN_GPU_MAX_SHARED; ++i) {
     if (gpu->shared[i].bytes != 0) kgen_gpu_free_shared(gpu, (void*)(uintptr_t)gpu->shared[i].address);
   }
+  if (gpu->report != NULL) driver->host_free(gpu->report);
   if (gpu->scratch != 0) driver->memory_free(gpu->scratch);
   if (gpu->graph_end != NULL) driver->event_destroy(gpu->graph_end);
   if (gpu->graph_start != NULL) driver->event_destroy(gpu->graph_start);
@@ -93,6 +104,8 @@ int kgen_gpu_synchronize(struct kgen_gpu* gpu) {
 }
 
 void* kgen_gpu_stream(struct kgen_gpu* gpu) { return gpu->stream; }
+
+uint64_t* kgen_gpu_report(struct kgen_gpu* gpu) { return gpu->report; }
 
 /* -- timed calls -------------------------------------------------------------------------------------------------- */
 

@@ -92,6 +92,9 @@ int kgen_gpu_fill(struct kgen_gpu* gpu, void* address, int byte, uint64_t bytes,
 int kgen_gpu_synchronize(struct kgen_gpu* gpu);
 /** A stream that synchronizes with the legacy default stream. */
 void* kgen_gpu_stream(struct kgen_gpu* gpu);
+/** The word of KGEN_REPORT(): memory of the host that kernels can write and that a fault of the device leaves readable,
+ * as long as the device is open. NULL where the driver has none. */
+uint64_t* kgen_gpu_report(struct kgen_gpu* gpu);
 
 /** Times of one call in nanoseconds. */
 struct kgen_gpu_call {

@@ -36,6 +36,7 @@ struct kgen_gpu {
   cu_address scratch; /* memory that is written to flush the L2 cache */
   size_t scratch_bytes;
   unsigned char scratch_byte;
+  uint64_t* report; /* memory of the host that kernels can write; NULL: the driver has none */
   enum kgen_gpu_way way;
   struct kgen_gpu_shared shared[KGEN_GPU_MAX_SHARED];
 };

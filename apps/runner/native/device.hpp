@@ -26,6 +26,8 @@ class Device {
   void release(void* address);
   void fill(void* address, int byte, std::uint64_t bytes);
   [[nodiscard]] void* stream() const { return kgen_gpu_stream(gpu_.get()); }
+  /// The word of KGEN_REPORT(); nullptr where the driver has none.
+  [[nodiscard]] std::uint64_t* report() const { return kgen_gpu_report(gpu_.get()); }
   [[nodiscard]] std::string error() const { return kgen_gpu_error(gpu_.get()); }
 
   /// Starts and stops the clock around a call; the reply gets the times, or the fault. False with the fault.

@@ -101,7 +101,8 @@ void write_outputs_for(std::int64_t nanoseconds, const kgen_run_args& call) {
 
 }  // namespace
 
-Session::Session(SessionOptions options) : options_(options) {}
+Session::Session(SessionOptions options)
+    : options_(options), report_(options.device != nullptr ? options.device->report() : &host_report_) {}
 
 Session::~Session() { kgen_unmap_exchange(mapping_); }
 
@@ -219,8 +220,21 @@ std::string Session::resolve(void* library) {
   find(entries_.destroy, "kgen_destroy");
   if (!error.empty()) return error + " (exported with C linkage through KGEN_API?)";
   const std::uint32_t version = entries_.abi_version();
-  if (version == KGEN_ABI_VERSION) return {};
+  if (version == KGEN_ABI_VERSION) {
+    read_report_names(library);
+    return {};
+  }
   return "kgen_abi_version is " + std::to_string(version) + ", this runner speaks " + std::to_string(KGEN_ABI_VERSION);
+}
+
+void Session::read_report_names(void* library) {
+  using Names = const char* const* (*)();
+  const auto ask = reinterpret_cast<Names>(dlsym(library, "kgen_report_names"));
+  const char* const* names = ask != nullptr ? ask() : nullptr;
+  while (names != nullptr && *names != nullptr && report_names_.size() < KGEN_MAX_REPORTS) {
+    report_names_.emplace_back(*names, strnlen(*names, KGEN_MAX_REPORT_NAME));
+    ++names;
+  }
 }
 
 std::string Session::map_host(int arena_fd, std::vector<std::vector<std::byte*>>& places) {
@@ -396,6 +410,23 @@ void Session::explain(kgen_reply& reply) const {
   set_text(reply, {error_text_.data(), strnlen(error_text_.data(), error_text_.size())});
 }
 
+void Session::tell_report(kgen_reply& reply) {
+  volatile std::uint64_t* const word = report_;
+  if (word == nullptr || *word == 0) return;
+  const auto code = static_cast<std::uint32_t>(*word >> 32U), block = static_cast<std::uint32_t>(*word);
+  *word = 0;
+  const bool is_named = code >= 1 && code <= report_names_.size();
+  const std::string name = is_named ? "'" + report_names_[code - 1] + "'" : "code " + std::to_string(code);
+  const auto microseconds = std::max<std::int64_t>(0, reply.end_ns - reply.start_ns) / 1000;
+  const std::string text = "a kernel reported " + name + " in block " + std::to_string(block) + ", " +
+                           std::to_string(microseconds) + " us after the call began";
+  if (reply.status == KGEN_STATUS_OK) {
+    reply.status = KGEN_STATUS_FAILED;
+    reply.detail = code;
+  }
+  set_text(reply, text);
+}
+
 void Session::run(const Command& command, kgen_reply& reply) {
   State* state = state_of(command, reply);
   if (state == nullptr) return;
@@ -414,6 +445,7 @@ void Session::run(const Command& command, kgen_reply& reply) {
   } else {
     call_on_device(*state, calls.front(), reply);
   }
+  tell_report(reply);
   if (reply.status != KGEN_STATUS_OK) explain(reply);
 }
 
@@ -431,6 +463,7 @@ std::vector<kgen_run_args> Session::arguments_of(const Command& command, const S
     fill(calls[i], slots_[(first + i) % slots_.size()]->lists);
     calls[i].workspace = state.workspace;
     calls[i].workspace_bytes = state.workspace_bytes;
+    calls[i].report = report_;
   }
   return calls;
 }
@@ -508,6 +541,7 @@ void Session::examine(const Command& command, kgen_reply& reply) {
   fill(args, slots_.front()->lists);
   args.workspace = state->workspace;
   args.workspace_bytes = state->workspace_bytes;
+  args.report = report_;
   const auto call = [&] { return entries_.run(state->state, &args); };
   if (options_.device != nullptr) {
     options_.device->examine(reply, [&] { call_candidate(reply, call); });

@@ -57,6 +57,8 @@ class Session {
     decltype(&kgen_run) run = nullptr;
     decltype(&kgen_destroy) destroy = nullptr;
   };
+  /// Asks for the names of what kernels report, where the candidate has any.
+  void read_report_names(void* library);
   /// Arrays of pointers for the argument structs: with data, and without (kgen_prepare).
   struct Lists {
     std::array<std::vector<const kgen_tensor*>, k_role_count> tensors;
@@ -98,6 +100,8 @@ class Session {
   void call_and_wait(kgen_reply& reply, Call&& call);
   /// Adds the candidate's error text, unless the reply has a more precise one.
   void explain(kgen_reply& reply) const;
+  /// Fails the call if a kernel reported something, and tells what: more than the fault that may have followed it.
+  void tell_report(kgen_reply& reply);
 
   SessionOptions options_;
   Job job_;
@@ -123,6 +127,11 @@ class Session {
   Lists shape_only_lists_;
   std::array<std::vector<const kgen_scalar*>, 2> scalar_lists_;
   std::array<char, 2048> error_text_{};
+  /// For KGEN_REPORT() where kernels work on the host's memory.
+  std::uint64_t host_report_ = 0;
+  /// The word of KGEN_REPORT(), or nullptr.
+  std::uint64_t* report_ = nullptr;
+  std::vector<std::string> report_names_;
 };
 
 }  // namespace kgen_runner

@@ -111,7 +111,7 @@ class RunArgs(ctypes.Structure):
     """struct kgen_run_args."""
 
     _fields_ = [*_START, *_LISTS, *_PLACE, ("workspace", ctypes.c_void_p), ("workspace_bytes", ctypes.c_uint64),
-                ("error", ErrorText)]  # fmt: skip
+                ("error", ErrorText), ("report", ctypes.c_void_p)]  # fmt: skip
 
 
 def _scalar_of(spec: ScalarSpec) -> Scalar:

@@ -185,6 +185,32 @@ TEST_CASE("a device fault is told in the driver's words", "[gpu][runner]") {
   CHECK(text_of(*ran).find("an illegal memory access was encountered") != std::string::npos);
 }
 
+TEST_CASE("what a kernel reports fails the call, and is told by its name", "[gpu][runner]") {
+  const DeviceArena arena;
+  Runner runner(on_device());
+  make_ready(runner, arena, "reports");
+  const auto run_with = [&](float first) {
+    arena.put_first(first);
+    const auto ran = runner.ask(KGEN_OP_RUN, {1, 0, 0});
+    REQUIRE(ran);
+    return *ran;
+  };
+  CHECK(run_with(0).status == KGEN_STATUS_OK);
+  const auto named = run_with(2);
+  CHECK(named.status == KGEN_STATUS_FAILED);
+  CHECK(named.detail == 2);
+  CHECK(text_of(named).starts_with("a kernel reported 'h_full' in block 37, "));
+  CHECK(text_of(named).ends_with(" us after the call began"));
+  // One report is told once.
+  CHECK(run_with(0).status == KGEN_STATUS_OK);
+  CHECK(text_of(run_with(3)).starts_with("a kernel reported code 3 in block 37, "));
+  const auto fault = run_with(-1);
+  CHECK(fault.status == KGEN_STATUS_DEVICE_FAULT);
+  CHECK(fault.detail == 719);
+  CHECK(text_of(fault).starts_with("a kernel reported 'input_ready' in block 37, "));
+  CHECK(text_of(fault).ends_with(" us after the call began"));
+}
+
 namespace {
 
 /// The reply to a call of the candidate that stands in for ROCm's runtime; see device_aborts.c.

@@ -181,6 +181,7 @@ struct kgen_run_args {
   void* workspace; /**< workspace_bytes of kgen_prepare; garbage at the start of every call. NULL if that was 0 */
   uint64_t workspace_bytes;
   struct kgen_error error;
+  uint64_t* report; /**< for KGEN_REPORT() in kernels: memory of the host that kernels can write. May be NULL */
 };
 
 /** Whether the writer of *pointer knew the field. */
@@ -204,6 +205,37 @@ KGEN_API void kgen_destroy(void* state);
 
 #define KGEN_EXPORT_ABI_VERSION \
   KGEN_API uint32_t kgen_abi_version(void) { return KGEN_ABI_VERSION; }
+
+/* ---- What a kernel reports. Optional. -------------------------------------------------------------------------- */
+
+/** Names of what kernels report, at most this many and this long; further ones are ignored, longer ones are cut. */
+#define KGEN_MAX_REPORTS 64
+#define KGEN_MAX_REPORT_NAME 64
+
+/**
+ * Once at file scope: names for the codes 1, 2, ... of KGEN_REPORT, for messages only. They are asked for once, after
+ * the version. KGEN_EXPORT_REPORTS("h_full", "weights_ready")
+ */
+#define KGEN_EXPORT_REPORTS(...)                            \
+  KGEN_API const char* const* kgen_report_names(void) {     \
+    static const char* const names[] = {__VA_ARGS__, NULL}; \
+    return names;                                           \
+  }
+
+/**
+ * In a kernel: reports that a wait did not end, or another error that it found. The call then fails with the name of
+ * the code, from 1, and with the block that was first; by itself, a kernel that traps says only that it failed. Report,
+ * then trap or return. `report` is args->report, as an argument of the kernel; where it is NULL nothing is reported.
+ */
+#define KGEN_REPORT(report, code)                                                                                \
+  do {                                                                                                           \
+    volatile uint64_t* kgen_report_word = (report);                                                              \
+    if (kgen_report_word != NULL && *kgen_report_word == 0) {                                                    \
+      *kgen_report_word =                                                                                        \
+          ((uint64_t)(code) << 32) | (uint32_t)(blockIdx.x + gridDim.x * (blockIdx.y + gridDim.y * blockIdx.z)); \
+      __threadfence_system();                                                                                    \
+    }                                                                                                            \
+  } while (0)
 
 /* ---- Helpers. None of them allocates; all may be called from any thread. ------------------------------------- */
 
