@@ -296,7 +296,7 @@ class Abi(unittest.TestCase):
         self.assertEqual(ctypes.sizeof(native.PrepareArgs), 176)
         self.assertEqual(native.PrepareArgs.stream.offset, 152)
         self.assertEqual(ctypes.sizeof(native.PrepareResult), 24)
-        self.assertEqual(ctypes.sizeof(native.RunArgs), 192)
+        self.assertEqual(ctypes.sizeof(native.RunArgs), 200)
         self.assertEqual(native.RunArgs.outputs.offset, 88)
         self.assertEqual(native.RunArgs.workspace.offset, 160)
 
