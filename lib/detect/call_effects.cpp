@@ -42,8 +42,12 @@ void CallEffects::read(const Call& call, Range statement) {
     return writer_.swap(object_of(tokens_, call), arguments[0]);
   if (tokens_.syntax == Syntax::CFamily && draws_numbers(call.name)) return draw(arguments);
   if (arguments.size() < 2) {
-    if (!arguments.empty() && tokens_.syntax == Syntax::CFamily && is_output(arguments[0]))
+    const bool clears = call.name == "clear" && call.first == call.name;  // of CuTe
+    if (!arguments.empty() && tokens_.syntax == Syntax::CFamily &&
+        (is_output(arguments[0]) || (clears && is_plain(arguments[0]))))
       (void)writer_.set(writer_.id(arguments[0].begin));  // zero(o)
+    if (clears && arguments.size() == 1 && is_plain(arguments[0]))
+      writer_.write(arguments[0], {}, DependenceKind::Additive, false);
     return;
   }
   const bool copies = one_of(call.name, k_copies);
@@ -73,6 +77,11 @@ void CallEffects::read(const Call& call, Range statement) {
       writer_.expressions().read(*factor, {.kind = DependenceKind::Arbitrary, .added = true}, fact.uses);
   } else if (tokens_.syntax == Syntax::CFamily) {
     const bool whole = side_ == Side::Device && is_whole(call, statement);
+    if (whole && call.name == "fill" && is_plain(arguments[0]) && arguments.size() == 2) {  // of CuTe
+      (void)writer_.set(writer_.id(arguments[0].begin));
+      writer_.write(arguments[0], {}, DependenceKind::Additive, false);
+      return;
+    }
     if (whole && sets_constant(arguments)) {  // fill_regs<float, 2>(sum, 0.0f), neg_infty(m, -INFINITY)
       writer_.write(arguments[0], {}, DependenceKind::Additive, false);
       return;
@@ -117,7 +126,9 @@ void CallEffects::draw(const std::vector<Range>& arguments) {
     const Position name = argument.begin + (address ? 1U : 0U);
     if (name >= argument.end || !tokens_.is_name(name) || tokens_.counters.count(tokens_.list[name].text) != 0)
       continue;
-    if (!address && !writer_.is_writable(writer_.id(name)) && writer_.variable(writer_.id(name)) == nullptr) continue;
+    const auto* variable = writer_.variable(writer_.id(name));
+    if (!address && !writer_.is_writable(writer_.id(name)) && variable == nullptr) continue;
+    if (variable != nullptr && variable->constant) continue;  // the number of a thread
     auto& fact = writer_.write(argument, {}, DependenceKind::Additive, false);
     fact.uses.push_back({.name = fact.target,
                          .kind = DependenceKind::Arbitrary,

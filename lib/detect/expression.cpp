@@ -448,7 +448,20 @@ ExpressionReader::Object ExpressionReader::object(Range range, std::vector<Use>&
   Object result;
   const bool address_of = tokens_.is(range.begin, "&");
   std::vector<Use> inside;
-  read({range.begin + (address_of ? 1U : 0U), range.end}, {.kind = DependenceKind::Arbitrary, .address = true}, inside);
+  const Use chooses{.kind = DependenceKind::Arbitrary, .address = true};
+  Range rest{range.begin + (address_of ? 1U : 0U), range.end};
+  // ((float4*)p)[i]: part by part, because as a whole it is the place that is read here.
+  const Position open = rest.begin;
+  const Position after = open < rest.end && tokens_.is(open, "(") ? tokens_.after_group(open, rest.end) : open;
+  if (after > open + 1 && after < rest.end && tokens_.is(after, "[")) {
+    read({open + 1, after - 1}, chooses, inside);
+    for (rest.begin = after; rest.begin < rest.end && tokens_.is(rest.begin, "[");) {
+      const Position end = tokens_.after_group(rest.begin, rest.end);
+      if (end > rest.begin + 1) read({rest.begin + 1, end - 1}, chooses, inside);
+      rest.begin = end;
+    }
+  }
+  read(rest, chooses, inside);
   // Index expressions may precede their object, which is the first name of the text.
   Position at = range.begin;
   while (at < range.end && (!tokens_.is_name(at) || tokens_.is(at + 1, "(") || tokens_.is(at + 1, "<") ||

@@ -38,6 +38,12 @@ Fact& FactWriter::add(NameId target) {
 }
 
 Fact& FactWriter::assign(Range left, std::string_view operation, Range right) {
+  if (const auto [first, second] = chosen_places(left); first.begin < first.end) {
+    assign(first, operation, right).partial = true;
+    auto& fact = assign(second, operation, right);
+    fact.partial = true;
+    return fact;
+  }
   std::vector<Use> address;
   const auto target = target_of(left, address);
   for (auto& use : address) use.of_target = true;
@@ -68,6 +74,19 @@ Fact& FactWriter::assign(Range left, std::string_view operation, Range right) {
   role.place_id = fact.memory ? place : 0U;
   fact.uses.push_back(role);
   return fact;
+}
+
+/// The places in (condition ? a : b) as the target of an assignment; empty for another one.
+std::pair<Range, Range> FactWriter::chosen_places(Range left) const {
+  if (tokens_.syntax != Syntax::CFamily || left.end < left.begin + 7 || !tokens_.is(left.begin, "(") ||
+      tokens_.after_group(left.begin, left.end) != left.end)
+    return {};
+  Position question = k_nowhere;
+  for (Position at = left.begin + 1; at + 1 < left.end; at = tokens_.after_group(at, left.end - 1)) {
+    if (tokens_.is(at, "?")) question = at;
+    if (tokens_.is(at, ":") && question != k_nowhere) return {{question + 1, at}, {at + 1, left.end - 1}};
+  }
+  return {};
 }
 
 ExpressionReader::Object FactWriter::target_of(Range left, std::vector<Use>& address) {

@@ -6,6 +6,7 @@
 #include <string_view>
 #include <unordered_map>
 #include <unordered_set>
+#include <utility>
 #include <vector>
 
 #include "detect/expression.hpp"
@@ -86,6 +87,7 @@ class FactWriter {
   [[nodiscard]] NameId id(Position at) { return names_.id(tokens_.list[at].text); }
 
  private:
+  [[nodiscard]] std::pair<Range, Range> chosen_places(Range left) const;
   ExpressionReader::Object pointed(Range range, std::vector<Use>& address);
   [[nodiscard]] bool holds_value(Range pointer) const;
 

@@ -292,15 +292,20 @@ class LoopGraph : protected Iteration {
     for (auto i = begin_; i < last_; ++i) shares_iterations_ = shares_iterations_ && !flow_.barriers_[i];
   }
 
-  /// Whether all reads of some memory are at the places of its writes.
+  /// Whether all reads of some memory are at the places of its writes: all at one, or each statement at its own.
   [[nodiscard]] bool reads_where_written(std::uint32_t value) const {
     const auto& places = places_[value];
     if (places.writers.empty()) return false;
-    const auto place = flow_.facts_[places.writers.front()].location_hash;
-    return std::all_of(places.reads.begin(), places.reads.end(),
-                       [&](const Read& read) { return read.use->location_hash == place; }) &&
-           std::all_of(places.writers.begin(), places.writers.end(),
-                       [&](std::uint32_t i) { return flow_.facts_[i].location_hash == place; });
+    const auto place_of = [&](std::uint32_t fact) { return flow_.facts_[fact].location_hash; };
+    const auto first = place_of(places.writers.front());
+    const bool is_one = std::all_of(places.writers.begin(), places.writers.end(),
+                                    [&](std::uint32_t i) { return place_of(i) == first; });
+    return std::all_of(places.reads.begin(), places.reads.end(), [&](const Read& read) {
+      if (is_one) return read.use->location_hash == first;
+      const auto writer = std::find_if(places.writers.begin(), places.writers.end(),
+                                       [&](std::uint32_t i) { return made(flow_.facts_[i]) == read.by; });
+      return writer != places.writers.end() && place_of(*writer) == read.use->location_hash;
+    });
   }
 
   /// Finds the readers and writers of each piece of memory, by its head.

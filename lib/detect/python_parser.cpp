@@ -123,6 +123,8 @@ class PythonParser {
       const auto kind = tokens_.is(header.begin, "for") ? LoopKind::For : LoopKind::While;
       entry.node = add({header.begin + 1, header.end}, NodeKind::Loop, kind);
       ++entry.loops;
+    } else if (tokens_.is(header.begin, "with") || tokens_.is(header.begin, "try")) {  // goes straight on
+      (void)add({header.begin + 1, header.end}, NodeKind::Plain, LoopKind::None);
     } else {
       entry.node = add({header.begin + 1, header.end}, NodeKind::Branch, LoopKind::None);
     }

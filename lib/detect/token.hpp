@@ -54,7 +54,8 @@ struct Tokens {
   std::vector<std::string_view> foreign{};
   /// Names that the text sets once, to a number.
   std::unordered_map<std::string_view, long> constants{};
-  /// C: names of calls that are assigned to, FLOAT4(p[i]) = v: macros that give their argument another type.
+  /// C: names of types that the text gives, and of calls that are assigned to, FLOAT4(p[i]) = v: macros that give their
+  /// argument another type.
   std::unordered_set<std::string_view> casts{};
   /// C: names of generators of random numbers that only count, such as Philox.
   std::unordered_set<std::string_view> counters{};
@@ -109,7 +110,8 @@ struct Tokens {
 void match_brackets(Tokens& tokens);
 /// Computes Tokens::angle.
 void match_angles(Tokens& tokens);
-/// Computes Tokens::constants: constexpr int layers = 2 * 2, and LAYERS = 4 outside of functions in Python.
+/// Computes Tokens::constants: constexpr int layers = 2 * 2, and LAYERS = 4 outside of functions in Python. Writes
+/// elements of tensors that are called, as in CuTe, with brackets.
 void find_constants(Tokens& tokens);
 
 }  // namespace detect

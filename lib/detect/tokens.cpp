@@ -190,20 +190,46 @@ std::optional<long> evaluate(const Tokens& tokens, Position begin, Position end)
   return Evaluator(tokens, begin, end).run();
 }
 
-/// The name in name(...) = value; if such a statement begins at `at`.
+/// The name in name(...) = value; or name(...) += value; if such a statement begins at `at`.
 static std::optional<std::string_view> assigned_call(const Tokens& tokens, Position at) {
   if (tokens.syntax != Syntax::CFamily || !tokens.is_name(at) || !tokens.is(at + 1, "(") || at == 0)
     return std::nullopt;
   const Position end = tokens.partner[at + 1];
-  if (end == k_nowhere || end <= at || !tokens.is(end + 1, "=")) return std::nullopt;
-  const bool begins = tokens.is(at - 1, ";") || tokens.is(at - 1, "{") || tokens.is(at - 1, "}");
+  if (end == k_nowhere || end <= at || end + 1 >= tokens.size()) return std::nullopt;
+  const auto sign = tokens.list[end + 1].text;
+  if (sign != "=" && sign != "+=" && sign != "-=" && sign != "*=" && sign != "/=") return std::nullopt;
+  const Position header = tokens.is(at - 1, ")") ? tokens.partner[at - 1] : k_nowhere;
+  const bool only = header != k_nowhere && header > 0 &&
+                    (tokens.is(header - 1, "for") || tokens.is(header - 1, "if") || tokens.is(header - 1, "while"));
+  const bool begins = tokens.is(at - 1, ";") || tokens.is(at - 1, "{") || tokens.is(at - 1, "}") || only;
   if (!begins || tokens.is(end + 2, "default") || tokens.is(end + 2, "delete")) return std::nullopt;
   return tokens.list[at].text;
+}
+
+/// Whether name(i) = value sets an element of a tensor, as in CuTe, and not FLOAT4(p[i]) = value.
+static bool sets_element(const Tokens& tokens, Position at) {
+  const auto text = tokens.list[at].text;
+  if (std::none_of(text.begin(), text.end(), [](char c) { return c >= 'a' && c <= 'z'; })) return false;
+  for (Position each = at + 2; each < tokens.partner[at + 1]; ++each)
+    if (tokens.is(each, "[") || (each == at + 2 && (tokens.is(each, "*") || tokens.is(each, "&")))) return false;
+  return true;
+}
+
+/// Makes brackets of the parentheses in name(i, j), for names of tensors.
+static void index_elements(Tokens& tokens, const std::unordered_set<std::string_view>& tensors) {
+  for (Position at = 0; at + 1 < tokens.size() && !tensors.empty(); ++at) {
+    if (!tokens.is_name(at) || !tokens.is(at + 1, "(") || tensors.count(tokens.list[at].text) == 0) continue;
+    const Position end = tokens.partner[at + 1];
+    if (end == k_nowhere) continue;
+    tokens.list[at + 1].text = "[";
+    tokens.list[end].text = "]";
+  }
 }
 
 void find_constants(Tokens& tokens) {
   int depth = 0;
   bool constant = false;
+  std::unordered_set<std::string_view> tensors;
   std::unordered_set<std::string_view> ambiguous;
   for (Position at = 0; at < tokens.size(); ++at) {
     const auto& token = tokens.list[at];
@@ -212,7 +238,13 @@ void find_constants(Tokens& tokens) {
       while (tokens.is(name, "*") || tokens.is(name, "&")) ++name;
       if (tokens.is_name(name)) tokens.counters.insert(tokens.list[name].text);
     }
-    if (const auto cast = assigned_call(tokens, at)) tokens.casts.insert(*cast);
+    if (const auto assigned = assigned_call(tokens, at))
+      (sets_element(tokens, at) ? tensors : tokens.casts).insert(*assigned);
+    // template <typename T>, using T = float: T(x) is x of another type.
+    const bool names_type = tokens.syntax == Syntax::CFamily && at > 0 && tokens.is_name(at) &&
+                            (tokens.is(at - 1, "typename") || tokens.is(at - 1, "class") || tokens.is(at - 1, "using"));
+    if (names_type && (tokens.is(at + 1, ",") || tokens.is(at + 1, ">") || tokens.is(at + 1, "=")))
+      tokens.casts.insert(token.text);
     depth += token.kind == TokenKind::Indent ? 1 : token.kind == TokenKind::Dedent ? -1 : 0;
     if (tokens.syntax == Syntax::CFamily)
       constant = tokens.is(at, "constexpr") || (constant && !tokens.is(at, ";"));
@@ -226,6 +258,7 @@ void find_constants(Tokens& tokens) {
     if (!value || (!added && known->second != *value)) ambiguous.insert(token.text);
   }
   for (const auto name : ambiguous) tokens.constants.erase(name);
+  index_elements(tokens, tensors);
 }
 
 std::optional<long> Tokens::number(Position at) const {

@@ -20,6 +20,7 @@ bool joins(std::string_view text) {
 bool is_maximum(std::string_view name) {
   name.remove_prefix(std::min(name.find_first_not_of('_'), name.size()));
   constexpr std::array<std::string_view, 8> k_types{"", "f", "h", "u", "v", "ll", "ull", "i"};
+  if (name == "arg_max" || name == "argmax" || name == "arg_min" || name == "argmin") return true;
   const auto at = std::min(name.find("max"), name.find("min"));
   const bool reduces = at > 0 && at != name.npos && name[at - 1] == '_' && name.size() == at + 3;  // warp_reduce_max
   return reduces || (at != name.npos && one_of(name.substr(0, at), k_types));
@@ -94,7 +95,9 @@ Operation operation_of(std::string_view name) {
   if (name == "advance") return Operation::Sum;
   name.remove_prefix(std::min(name.find_first_not_of('_'), name.size()));
   if (name.substr(0, 3) == "cuC") name.remove_prefix(3);
-  constexpr std::array<std::pair<std::string_view, Operation>, 5> k_operations{{{"add", Operation::Sum},
+  constexpr std::array<std::pair<std::string_view, Operation>, 7> k_operations{{{"add", Operation::Sum},
+                                                                                {"dp4a", Operation::Fused},
+                                                                                {"dp2a", Operation::Fused},
                                                                                 {"sub", Operation::Sum},
                                                                                 {"sum", Operation::Sum},
                                                                                 {"mul", Operation::Product},

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """The code that prompts show, judged on a real GPU: what is called right is right, what is called wrong is wrong.
 
-    tests/gpu/prompt_examples.py --kgen build/bin/kgen [--records DIR]
+    tests/gpu/prompt_examples.py --kgen build/bin/kgen [--records DIR] [--only TEXT]
 
 One line for each example, then "N passed, N failed". The same examples without a GPU: tests/cli/prompt_examples_test.py
 and family_examples_test.py.
@@ -97,14 +97,17 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--kgen", default=os.environ.get("KGEN"), help="the program; else what KGEN names")
     parser.add_argument("--records", type=pathlib.Path, help="a folder for the records")
+    parser.add_argument("--only", default="", metavar="TEXT", help="examples with this in their name")
     options = parser.parse_args()
     if not options.kgen:
         parser.error("--kgen is needed")
+    if options.records:
+        options.records.mkdir(parents=True, exist_ok=True)
     examples.ARGUMENTS.source = ROOT
     environment = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
     passed = failed = 0
     with tempfile.TemporaryDirectory() as scratch:
-        for name, code, ending, task, target, right in cases():
+        for name, code, ending, task, target, right in (case for case in cases() if options.only in case[0]):
             file = pathlib.Path(scratch) / (name.replace(" ", "_") + ending)
             file.write_text(code, encoding="utf-8")
             output = (options.records or pathlib.Path(scratch)) / (file.stem + ".json")

@@ -106,3 +106,80 @@ TEST_CASE("bytes of a variable may be cleared", "[detect][forms]") {
             kernel("float h; for (int t = 0; t < T; ++t) { memset(&h, 0, sizeof(h)); h = tanhf(h + x[t]); y[t] = "
                    "h; }")) == "not-recurrent");
 }
+
+TEST_CASE("elements of a tensor may be called", "[detect][forms]") {
+  const auto body = [](const std::string& update) {
+    return kernel("Tensor sum = make(x); for (int t = 0; t < T; ++t) { for (int i = 0; i < n; ++i) " + update +
+                  " }\ny[0] = sum(0);");
+  };
+  CHECK(cuda_verdict(body("sum(i) = sum(i) + x[t * n + i];")) == "not-recurrent");
+  CHECK(cuda_verdict(body("sum(i) += x[t * n + i];")) == "not-recurrent");
+  CHECK(cuda_verdict(body("sum(i) = tanhf(sum(i) + x[t * n + i]);")) == "persistent");
+  CHECK(cuda_verdict(
+            kernel("Tensor h = make(x); for (int t = 0; t < T; ++t) { clear(h); h(0) = tanhf(h(0) + x[t]); y[t] = "
+                   "h(0); }")) == "not-recurrent");
+  CHECK(cuda_verdict(
+            kernel("Tensor h = make(x); for (int t = 0; t < T; ++t) { fill(h, 0.5f); h(0) = tanhf(h(0) + x[t]); y[t] = "
+                   "h(0); }")) == "not-recurrent");
+}
+
+TEST_CASE("statements that each read where they write mix no elements", "[detect][forms]") {
+  const auto body = [](const std::string& second) {
+    return kernel(
+        "float h[4]; float top = -1e30f; for (int t = 0; t < T; ++t) {\n"
+        "  float now = fmaxf(top, x[0]); float r = __expf(top - now);\n"
+        "  h[0] = r * h[0] + x[t]; h[1] = " +
+        second + "; top = now; }\ny[0] = h[0] + h[1];");
+  };
+  CHECK(cuda_verdict(body("r * h[1] + x[t]")) == "not-recurrent");
+  CHECK(cuda_verdict(body("r * h[1] + h[0] * h[1]")) == "persistent");
+}
+
+TEST_CASE("a member of an argument has no place in the names of variables", "[detect][forms]") {
+  CHECK(cuda_verdict(
+            "struct P { const void* x; void* y; int n; };\n__global__ void k(P p) { for (int i = threadIdx.x; i < p.n; "
+            "i += blockDim.x) { float x = (float)((const half*)p.x)[i]; x += 1.f; ((half*)p.y)[i] = tanhf(x); } }\n") ==
+        "not-recurrent");
+}
+
+TEST_CASE("an assignment may choose its target", "[detect][forms]") {
+  const auto body = [](const std::string& start) {
+    return kernel("float u = 0.f; for (int t = 0; t < T; ++t) { " + start +
+                  " float v = x[t]; (n > 3 ? u : v) += 1.f; y[t] = tanhf(u) * v; u = tanhf(u + v); }");
+  };
+  CHECK(cuda_verdict(body("u = x[t];")) == "not-recurrent");
+  CHECK(cuda_verdict(body("")) == "persistent");
+}
+
+TEST_CASE("a type that the text names makes no other value", "[detect][forms]") {
+  const auto kernel_of = [](const std::string& update) {
+    return "template <typename In> __global__ void k(const In* x, In* y, int T) {\n  In top = In(0);\n"
+           "  for (int t = 0; t < T; ++t) top = " +
+           update + ";\n  y[0] = top;\n}\n";
+  };
+  CHECK(cuda_verdict(kernel_of("In(fmaxf(float(top), float(x[t])))")) == "not-recurrent");
+  CHECK(cuda_verdict(kernel_of("In(tanhf(float(top) + float(x[t])))")) == "persistent");
+  CHECK(cuda_verdict(kernel("int sum = 0; for (int t = 0; t < T; ++t) sum = __dp4a(a[t], b[t], sum);\ny[0] = sum;")) ==
+        "not-recurrent");
+}
+
+TEST_CASE("the number of a thread is no generator's state", "[detect][forms]") {
+  const auto body = [](const std::string& declaration) {
+    return kernel(declaration + " float sum = 0.f; for (int t = 0; t < T; ++t) sum += draw_rand(state); y[0] = sum;");
+  };
+  CHECK(cuda_verdict(body("const unsigned state = threadIdx.x * n;")) == "not-recurrent");
+  CHECK(cuda_verdict(body("unsigned state = threadIdx.x * n;")) == "persistent");
+}
+
+TEST_CASE("the body of a with statement always runs", "[detect][forms]") {
+  const std::string head =
+      "import triton\nimport triton.language as tl\n@triton.jit\ndef k(x, y, T, N: tl.constexpr):\n"
+      "    h = tl.zeros((N,), tl.float32)\n    o = tl.arange(0, N)\n    for t in range(T):\n";
+  const auto verdict = [&](const std::string& body) {
+    return std::string(to_string(make_persistent_detector()->inspect(head + body, Target::Triton).verdict));
+  };
+  CHECK(verdict("        with task(0):\n            h = tl.load(x + t * N + o)\n        with task(1):\n"
+                "            h = tl.sigmoid(h)\n            tl.store(y + t * N + o, h)\n") == "not-recurrent");
+  CHECK(verdict("        with task(0):\n            v = tl.load(x + t * N + o)\n        with task(1):\n"
+                "            h = tl.sigmoid(h + v)\n            tl.store(y + t * N + o, h)\n") == "persistent");
+}
