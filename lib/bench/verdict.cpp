@@ -59,6 +59,7 @@ std::string_view function_of(RunnerStep step) {
 /// The class of a device fault in records, from the driver's message.
 std::string fault_name(std::string_view text) {
   static constexpr std::pair<std::string_view, std::string_view> k_faults[] = {
+      {"a kernel reported ", "reported"},
       {"illegal memory access", "illegal_address"},
       {"misaligned address", "misaligned_address"},
       {"illegal instruction", "illegal_instruction"},

@@ -220,6 +220,8 @@ TEST_CASE("faults after which ROCm's runtime aborts are device faults", "[bench]
             .to_class() == "device_fault:illegal_address");
   CHECK(verdict("HSA_STATUS_ERROR_EXCEPTION: An HSAIL operation resulted in a hardware exception. code: 0x1016")
             .to_class() == "device_fault:launch_failure");
+  CHECK(verdict("a kernel reported 'h_full' in block 37, 2000140 us after the call began").to_class() ==
+        "device_fault:reported");
   CHECK(verdict("Device-side assertion `i < n' failed.").to_class() == "device_fault:assert");
   CHECK(verdict("HW Exception by GPU node-2 (Agent handle: 0x55cf74a379c0) reason :GPU Hang").to_class() ==
         "device_fault:launch_timeout");
