@@ -133,8 +133,14 @@ Position ExpressionReader::after_cast(Position at, Position end) const {
 
 /// A number for base + offset: casts, const, brackets and the operators of addresses make no other place.
 std::uint64_t ExpressionReader::hash(Range range) const {
-  constexpr std::array<std::string_view, 6> k_plain{"(", ")", "]", "&", "const", "volatile"};
   std::uint64_t value = 1469598103934665603U;
+  constexpr int k_most_pointers = 3;  // each set to a place by the one before
+  mix(range, value, k_most_pointers);
+  return value | 1U;  // never 0
+}
+
+void ExpressionReader::mix(Range range, std::uint64_t& value, int pointers) const {
+  constexpr std::array<std::string_view, 6> k_plain{"(", ")", "]", "&", "const", "volatile"};
   bool operand = false;  // a * may follow that is no access
   for (Position at = range.begin; at < range.end; ++at) {
     if (const Position after = after_cast(at, range.end); after > at) {
@@ -149,10 +155,24 @@ std::uint64_t ExpressionReader::hash(Range range) const {
     if (member) continue;
     if (one_of(text, k_plain) || (text == "*" && !operand) || tokens_.casts.count(text) != 0) continue;
     operand = tokens_.list[at].kind != TokenKind::Operator;
+    const auto place = operand && pointers > 0 ? places_.find(text) : places_.end();
+    if (place != places_.end()) {
+      mix(place->second, value, pointers - 1);
+      continue;
+    }
     if (text == "[") text = "+";
     value = (value ^ std::hash<std::string_view>{}(text)) * 1099511628211U;
   }
-  return value | 1U;  // never 0
+}
+
+void ExpressionReader::point(Range left, std::optional<Range> place) {
+  if (tokens_.syntax != Syntax::CFamily || left.begin >= left.end || !tokens_.is_name(left.end - 1)) return;
+  constexpr Position k_longest = 32;  // tokens; they are read wherever the pointer is used
+  const auto name = tokens_.list[left.end - 1].text;
+  if (place && place->end - place->begin <= k_longest)
+    places_.insert_or_assign(name, *place);
+  else
+    places_.erase(name);
 }
 
 void ExpressionReader::read(Range range, const Use& role, std::vector<Use>& uses) {
@@ -177,6 +197,10 @@ void ExpressionReader::read(Range range, const Use& role, std::vector<Use>& uses
     start = end + 1;
   };
   for (Position at = range.begin; at < range.end; at = tokens_.after_group(at, range.end)) {
+    if (const Position after = after_arguments(at, range.end); after > at) {  // f<float, 4>(x)
+      at = after - 1;
+      continue;
+    }
     const bool python = tokens_.syntax == Syntax::Python;
     const bool colon = tokens_.is(at, ":") && (question || python);
     if (tokens_.is(at, "?")) {

@@ -48,6 +48,8 @@ class ExpressionReader {
   void select_element(Range value, std::size_t index);
   /// A number for the place that a range of the text leads to; equal texts have equal numbers.
   [[nodiscard]] std::uint64_t hash(Range range) const;
+  /// The pointer that `left` ends with leads to this place from here on; nothing: to an unknown one.
+  void point(Range left, std::optional<Range> place);
   /// Makes `name` another name of the place that `range` leads to: float& s = state[j].
   /// Where `element` is not 0, it chooses an element there.
   void add_reference(std::string_view name, Range range, NameId element = 0);
@@ -67,6 +69,7 @@ class ExpressionReader {
   NameId name(Position at);
 
  private:
+  void mix(Range range, std::uint64_t& value, int pointers) const;
   void find_bundles(const Function& function);
   void read_sum(Range range, Use role, std::vector<Use>& uses);
   void read_product(Range range, Use role, std::vector<Use>& uses);
@@ -100,6 +103,8 @@ class ExpressionReader {
   /// Members of the object, in a member function.
   std::unordered_set<std::string_view> members_;
   std::unordered_map<std::string_view, Reference> references_;
+  /// Pointers, and the elements that they were set to: p = &a[i].
+  std::unordered_map<std::string_view, Range> places_;
   bool inside_reference_ = false;  // a reference leads to a place, not to another reference: the work stays linear
   int depth_ = 0;                  // of brackets
   std::uint32_t element_ = 0;      // of the next call of a known function, from 1 on; 0: all of them

@@ -63,6 +63,7 @@ Fact& FactWriter::assign(Range left, std::string_view operation, Range right) {
   role.added = operation != "=" && own == DependenceKind::Additive;
   role.divides = role.curved = operation == "/=";
   const bool points = operation == "=" && !fact.memory && expressions_.read_address(right, fact.uses);
+  if (!fact.memory) expressions_.point(left, points ? std::optional(right) : std::nullopt);
   if (!points) expressions_.read(right, role, fact.uses);
   if (operation == "=") return fact;
   role.name = fact.target;

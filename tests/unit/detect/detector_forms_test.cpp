@@ -183,3 +183,22 @@ TEST_CASE("the body of a with statement always runs", "[detect][forms]") {
   CHECK(verdict("        with task(0):\n            v = tl.load(x + t * N + o)\n        with task(1):\n"
                 "            h = tl.sigmoid(h + v)\n            tl.store(y + t * N + o, h)\n") == "persistent");
 }
+
+TEST_CASE("commas between template arguments separate no values", "[detect][forms]") {
+  const auto body = [](const std::string& call) {
+    return kernel("float top = -1e30f; for (int t = 0; t < T; ++t) { top = " + call + "; y[t] = x[t]; }\ny[0] = top;");
+  };
+  CHECK(cuda_verdict(body("warp_reduce_max<float, 4>(fmaxf(top, x[t]))")) == "not-recurrent");
+  CHECK(cuda_verdict(body("unknown<float, 4>(top, x[t])")) == "persistent");
+}
+
+TEST_CASE("pointers of other types to one element lead to one place", "[detect][forms]") {
+  const auto body = [](const std::string& second) {
+    return kernel(
+        "float h[8][4]; for (int t = 0; t < T; ++t) {\n"
+        "  float* a = reinterpret_cast<float*>(&(h[t][0]));\n  half* b = (half*)&h[" +
+        second + "][0];\n  b[0] = __float2half(x[t] * a[0]); b[1] = __float2half(x[t] * a[1]); }\ny[0] = h[0][0];");
+  };
+  CHECK(cuda_verdict(body("t")) == "not-recurrent");
+  CHECK(cuda_verdict(body("t + 1")) == "persistent");
+}
