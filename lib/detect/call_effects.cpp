@@ -43,11 +43,11 @@ void CallEffects::read(const Call& call, Range statement) {
   if (tokens_.syntax == Syntax::CFamily && draws_numbers(call.name)) return draw(arguments);
   if (arguments.size() < 2) {
     const bool clears = call.name == "clear" && call.first == call.name;  // of CuTe
-    if (!arguments.empty() && tokens_.syntax == Syntax::CFamily &&
-        (is_output(arguments[0]) || (clears && is_plain(arguments[0]))))
+    if (arguments.empty() || tokens_.syntax != Syntax::CFamily) return;
+    if (clears && is_plain(arguments[0]))
+      set_whole(arguments[0]);
+    else if (is_output(arguments[0]))
       (void)writer_.set(writer_.id(arguments[0].begin));  // zero(o)
-    if (clears && arguments.size() == 1 && is_plain(arguments[0]))
-      writer_.write(arguments[0], {}, DependenceKind::Additive, false);
     return;
   }
   const bool copies = one_of(call.name, k_copies);
@@ -57,7 +57,7 @@ void CallEffects::read(const Call& call, Range statement) {
   } else if (call.name == "memset") {
     const auto object = arguments[0].begin + 1;
     if (tokens_.is(arguments[0].begin, "&") && object + 1 == arguments[0].end)
-      (void)writer_.set(writer_.id(object));
+      set_whole({object, object + 1});
     else
       writer_.write(arguments[0], {}, DependenceKind::Additive, false);
   } else if (qualified && call.name == "_experimental_descriptor_store" && arguments.size() > 2) {
@@ -78,8 +78,7 @@ void CallEffects::read(const Call& call, Range statement) {
   } else if (tokens_.syntax == Syntax::CFamily) {
     const bool whole = side_ == Side::Device && is_whole(call, statement);
     if (whole && call.name == "fill" && is_plain(arguments[0]) && arguments.size() == 2) {  // of CuTe
-      (void)writer_.set(writer_.id(arguments[0].begin));
-      writer_.write(arguments[0], {}, DependenceKind::Additive, false);
+      set_whole(arguments[0]);
       return;
     }
     if (whole && sets_constant(arguments)) {  // fill_regs<float, 2>(sum, 0.0f), neg_infty(m, -INFINITY)
@@ -93,6 +92,12 @@ void CallEffects::read(const Call& call, Range statement) {
     else if (whole)
       (void)compute_first(call, arguments);
   }
+}
+
+/// Sets a variable that is given by its name, and what it holds.
+void CallEffects::set_whole(Range name) {
+  (void)writer_.set(writer_.id(name.begin));
+  writer_.write(name, {}, DependenceKind::Additive, false);
 }
 
 /// description.store([row, column], value)
@@ -333,15 +338,20 @@ void CallEffects::assembly(const Call& call) {
     writer_.write(inputs[0], values, DependenceKind::Additive, false);
     return;
   }
-  for (const auto output : outputs) {
+  // d = a b + c: the last operands are added, each to the output of its number.
+  const bool multiplies = has("mma.") && !keeps && inputs.size() > outputs.size();
+  const auto added = multiplies ? inputs.size() - outputs.size() : inputs.size();
+  for (std::size_t number = 0; number < outputs.size(); ++number) {
+    const auto output = outputs[number];
     auto& fact = writer_.assign(output, keeps ? "+=" : "=", {output.end, output.end});
     const Use role{.kind = has("mapa") || has("mov") ? DependenceKind::Additive : DependenceKind::Arbitrary};
-    for (const auto input : inputs) {
+    for (std::size_t i = 0; i < added; ++i) {
       if (has("ld.") || has("ldmatrix"))
-        writer_.expressions().read_memory(input, {}, fact.uses);
+        writer_.expressions().read_memory(inputs[i], {}, fact.uses);
       else
-        operand(input, output, outputs, role, fact);
+        operand(inputs[i], output, outputs, role, fact);
     }
+    if (multiplies) writer_.expressions().read(inputs[added + number], {.added = true}, fact.uses);
   }
 }
 

@@ -27,6 +27,7 @@ class CallEffects {
   void assembly(const Call& call);
   [[nodiscard]] bool same(Range a, Range b) const;
   void operand(Range input, Range output, const std::vector<Range>& outputs, Use role, Fact& fact);
+  void set_whole(Range name);
   void store_block(const Call& call, const std::vector<Range>& arguments);
   void multiply_matrices(const std::vector<Range>& arguments);
   void draw(const std::vector<Range>& arguments);

@@ -202,3 +202,27 @@ TEST_CASE("pointers of other types to one element lead to one place", "[detect][
   CHECK(cuda_verdict(body("t")) == "not-recurrent");
   CHECK(cuda_verdict(body("t + 1")) == "persistent");
 }
+
+TEST_CASE("the last operands of an instruction that multiplies matrices are added", "[detect][forms]") {
+  const std::string helper =
+      "__device__ void product(float& d0, float& d1, unsigned a, unsigned b, float c0, float c1) {\n"
+      "  asm volatile(\"mma.sync.aligned.m16n8k8.row.col.f32.tf32.tf32.f32 {%0,%1}, {%2}, {%3}, {%4,%5};\"\n"
+      "               : \"=f\"(d0), \"=f\"(d1) : \"r\"(a), \"r\"(b), \"f\"(c0), \"f\"(c1)); }\n";
+  const auto body = [&](const std::string& a) {
+    return kernel("float c0 = 0.f, c1 = 0.f; for (int t = 0; t < T; ++t) { float d0, d1; product(d0, d1, " + a +
+                      ", w[t], c0, c1); c0 = d0; c1 = d1; }\ny[0] = c0 + c1;",
+                  helper);
+  };
+  CHECK(cuda_verdict(body("v[t]")) == "not-recurrent");
+  CHECK(cuda_verdict(body("bits(c0)")) == "persistent");
+}
+
+TEST_CASE("bytes of an object may be cleared", "[detect][forms]") {
+  const auto body = [](const std::string& start) {
+    return kernel("Vec h; for (int t = 0; t < T; ++t) { " + start +
+                  " if (t < n) h.load_from(x, t); for (int i = 0; i < 8; ++i) h.elt[i] = tanhf(h.elt[i] + x[i]); "
+                  "h.store_to(y, t); }");
+  };
+  CHECK(cuda_verdict(body("memset(&h, 0, sizeof(h));")) == "not-recurrent");
+  CHECK(cuda_verdict(body("")) == "persistent");
+}
