@@ -201,7 +201,7 @@ std::vector<Option> describe_options(RunOptions& options, const Environment& env
       prompts_option(options.search.prompts),
       {.name = "--start-from",
        .value_name = "FILE",
-       .help = "hybrid: search on from this kernel, as from a seed; with --seeds 0 from nothing else",
+       .help = "hybrid, evolve: search on from this kernel, as from a seed; hybrid with --seeds 0: from nothing else",
        .value = values::file(options.search.search.start_from)},
       {.name = "--continue",
        .help = "Go on with a run that is over, or with other options than it had; what it found stays",

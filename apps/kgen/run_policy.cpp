@@ -50,8 +50,10 @@ std::vector<PromptPart> left_out_parts(const SearchOptions& options) {
 }
 
 Result<std::unique_ptr<Policy>> make_policy(const SearchOptions& options, const PromptBuilder& prompts, Target target) {
-  if (options.policy != "hybrid" && (!options.start_from.empty() || options.no_analysis))
-    return Error{ErrorCode::InvalidArgument, "--start-from and --no-analysis need --policy hybrid"};
+  if (options.policy != "hybrid" && options.no_analysis)
+    return Error{ErrorCode::InvalidArgument, "--no-analysis needs --policy hybrid"};
+  if (options.policy != "hybrid" && options.policy != "evolve" && !options.start_from.empty())
+    return Error{ErrorCode::InvalidArgument, "--start-from needs --policy hybrid or evolve"};
   if (options.hybrid.seeds == 0 && options.start_from.empty())
     return Error{ErrorCode::InvalidArgument, "--seeds 0 needs a kernel to start from: --start-from"};
   const auto profiles = options.profile == "none" ? ProfileUse::Never : ProfileUse::BeforeNextPrompt;
@@ -79,6 +81,7 @@ Result<std::unique_ptr<Policy>> make_policy(const SearchOptions& options, const 
   if (options.policy == "evolve") {
     auto evolve = options.evolve;
     evolve.strategies = strategies;
+    evolve.has_start = !options.start_from.empty();
     evolve.temperature = options.temperature;
     evolve.seed_repairs = options.hybrid.seed_repairs;
     evolve.child_repairs = options.hybrid.stage_repairs;

@@ -72,6 +72,7 @@ class EvolvePolicy final : public Policy {
     Decision decision;
     Population population;
     population.islands.resize(static_cast<std::size_t>(options_.islands));
+    if (options_.has_start) start(history, population, decision);
     for (int generation = 0; generation <= options_.generations; ++generation) {
       if (auto reason = generation > 0 ? reason_to_end(population.best) : std::nullopt)
         return finish(std::move(decision), *std::move(reason));
@@ -84,7 +85,9 @@ class EvolvePolicy final : public Policy {
 
   [[nodiscard]] std::optional<int> max_actions() const override {
     const auto chain = [](int repairs) { return 1 + std::max(repairs, 0); };
-    return options_.islands * (chain(options_.seed_repairs) + options_.generations * chain(options_.child_repairs));
+    const int start = options_.has_start ? chain(options_.seed_repairs) - 1 : 0;  // itself it needs no prompt
+    return start +
+           options_.islands * (chain(options_.seed_repairs) + options_.generations * chain(options_.child_repairs));
   }
 
  private:
@@ -103,6 +106,14 @@ class EvolvePolicy final : public Policy {
       return stop_score_reason(options_.stop_score);
     if (is_near_floor(*best, options_.floor_ratio)) return near_floor_reason(*best);
     return std::nullopt;
+  }
+
+  /// The kernel that the search starts from belongs to the first island, as if it were a seed.
+  void start(const History& history, Population& population, Decision& decision) const {
+    population.roots.push_back(start_action());
+    const auto chain = advance_repair_chain(history, population.roots.back(), repairs(0));
+    if (chain.next) decision.actions.push_back(*chain.next);
+    if (chain.correct != nullptr) population.add(0, *chain.correct);
   }
 
   static std::string id_of(int island, int generation) {

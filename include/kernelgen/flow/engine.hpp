@@ -82,7 +82,8 @@ struct FlowRequest {
   Counters counters = Counters::Read;
   /// Results to start from, such as the candidate that is to be repaired. Journaled first.
   std::vector<ActionResult> known;
-  /// A kernel that is judged first, as the action "start"; for a policy that starts from it (HybridOptions::has_start).
+  /// A kernel that is judged first, as the action "start"; for a policy that starts from it (`has_start` of
+  /// HybridOptions and EvolveOptions).
   std::optional<Candidate> start;
   /// Whether a run that is over, or that was started with other options, is continued: it goes on in its journal with
   /// these options, and what it has found stays. A run that is neither is resumed; one that has not begun begins.

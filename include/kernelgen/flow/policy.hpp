@@ -164,6 +164,8 @@ struct RoundsOptions {
 /// each island gets one child, made of one kernel of its archive or of two.
 struct EvolveOptions {
   int islands = 2;
+  /// Whether the first island has a kernel to start from, besides its seed: FlowRequest::start.
+  bool has_start = false;
   /// Maximal number of kernels in the archive of an island.
   int archive = 4;
   /// Maximal number of children of an island; a budget may end the search earlier.

@@ -48,6 +48,26 @@ TEST_CASE("evolve: every second generation crosses a kernel with one of another 
   CHECK(action_in(played, "i1g1").second_base.empty());
 }
 
+TEST_CASE("evolve: a search can start from a kernel, which belongs to the first island", "[flow][policy][evolve]") {
+  const auto policy = make_evolve_policy({.islands = 2, .has_start = true, .generations = 2});
+  const auto played = play(
+      *policy,
+      kernel_world(
+          {{"start", "wrong"}, {"start/repair1", "score 4 zero"}, {"i1g0", "score 2 one"}, {"i2g0", "score 3 two"}}));
+  CHECK(action_in(played, "start/repair1").base == "start");
+  CHECK(action_in(played, "i1g1").base == "start/repair1");
+  CHECK(action_in(played, "i2g1").base == "i2g0");
+  CHECK(played.last.best == "start/repair1");
+  CHECK(policy->max_actions() == 4 + 2 * (5 + 2 * 2));
+}
+
+TEST_CASE("evolve: a kernel to start from is enough where no seed is correct", "[flow][policy][evolve]") {
+  const auto played =
+      play(*make_evolve_policy({.islands = 1, .has_start = true, .generations = 1, .seed_repairs = 0}),
+           [](const Action& action) -> std::string { return action.id == "i1g0" ? "wrong" : "score 2 " + action.id; });
+  CHECK(action_in(played, "i1g1").base == "start");
+}
+
 TEST_CASE("evolve: a single island crosses its own kernels", "[flow][policy][evolve]") {
   const auto played = play(*make_evolve_policy({.islands = 1, .generations = 2}),
                            kernel_world({{"i1g0", "score 2 one"}, {"i1g1", "score 3 two"}}));
