@@ -532,7 +532,9 @@ void ExpressionReader::read_call(const Call& call, Use role, std::vector<Use>& u
 }
 
 Use ExpressionReader::operand_role(const Call& call, std::size_t index, bool named, const Use& role) const {
-  const auto operation = operation_of(call.name);
+  // reduce::element<Add>(sum, x): of the name of its namespace.
+  const bool reduces = call.first == "reduce" && call.name != call.first && tokens_.is(call.at - 1, "::");
+  const auto operation = reduces ? Operation::Sum : operation_of(call.name);
   const bool dot = multiplies_matrices(call.name);
   const bool fused = operation == Operation::Fused;
   Use inner = role;

@@ -226,3 +226,11 @@ TEST_CASE("bytes of an object may be cleared", "[detect][forms]") {
   CHECK(cuda_verdict(body("memset(&h, 0, sizeof(h));")) == "not-recurrent");
   CHECK(cuda_verdict(body("")) == "persistent");
 }
+
+TEST_CASE("a function of a namespace that reduces adds", "[detect][forms]") {
+  const auto body = [](const std::string& function) {
+    return kernel("float sum = 0.f; for (int t = 0; t < T; ++t) sum = " + function + "(sum, x[t]);\ny[0] = sum;");
+  };
+  CHECK(cuda_verdict(body("reduce::element<rop::Add, float>")) == "not-recurrent");
+  CHECK(cuda_verdict(body("cell::element<rop::Add, float>")) == "persistent");
+}
