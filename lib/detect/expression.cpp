@@ -273,8 +273,27 @@ void ExpressionReader::read_product(Range range, Use role, std::vector<Use>& use
     inner.divides = role.divides || divides;
     inner.curved = role.curved || divides;
     if (outermost) inner.factor_id = static_cast<std::uint32_t>(i + 1);
+    inner.is_select_condition = role.is_select_condition || compares(factors[i]);  // x * (rows < i)
     read_factor(factors[i], inner, uses);
   }
+}
+
+/// a * b
+bool ExpressionReader::multiplies(Range range) const {
+  for (Position at = range.begin; at < range.end; at = tokens_.after_group(at, range.end))
+    if (tokens_.is(at, "*") && binary(at, range.begin)) return true;
+  return false;
+}
+
+/// (a < b)
+bool ExpressionReader::compares(Range range) const {
+  if (range.begin >= range.end || !tokens_.is(range.begin, "(") ||
+      tokens_.after_group(range.begin, range.end) != range.end)
+    return false;
+  constexpr std::array<std::string_view, 6> k_signs{"<", ">", "<=", ">=", "==", "!="};
+  for (Position at = range.begin + 1; at + 1 < range.end; at = tokens_.after_group(at, range.end - 1))
+    if (tokens_.list[at].kind == TokenKind::Operator && one_of(tokens_.list[at].text, k_signs)) return true;
+  return false;
 }
 
 void ExpressionReader::read_factor(Range range, const Use& role, std::vector<Use>& uses) {
@@ -563,18 +582,21 @@ void ExpressionReader::read_arguments(const Call& call, const Use& role, std::ve
   const auto arguments = split_tokens(tokens_, call.arguments, ",");
   // op(sum, x) with a function that is given: a reduction.
   const bool reduces = arguments.size() == 2 && parameters_.count(call.name) != 0 && call.first == call.name;
+  const bool sums = call.name == "sum" && is_device_operation(tokens_, call);
   for (std::size_t i = 0; i < arguments.size(); ++i) {
     auto argument = arguments[i];
     const bool named = tokens_.is_name(argument.begin) && tokens_.is(argument.begin + 1, "=");
     const bool accumulates = named && tokens_.is(argument.begin, "acc");
     if (named) argument.begin += 2;
-    auto inner = operand_role(call, accumulates ? 2 : i, named && !accumulates, role);
+    auto outer = role;
+    // What is summed up is a product by itself, also where the sum is a factor.
+    if (sums && multiplies(argument)) outer.product_id = outer.factor_id = 0;
+    auto inner = operand_role(call, accumulates ? 2 : i, named && !accumulates, outer);
     if (reduces) inner = {.name = role.name, .kind = role.kind, .added = true};
     if (inner.product_id != 0 && role.product_id == 0) inner.product_id = product;
     read(argument, inner, uses);
   }
   // A sum of products mixes the elements of its factors.
-  const bool sums = call.name == "sum" && is_device_operation(tokens_, call);
   for (std::size_t i = first_use; sums && i < uses.size(); ++i)
     if (uses[i].kind == DependenceKind::Scaled && !uses[i].address) uses[i].kind = DependenceKind::Arbitrary;
 }

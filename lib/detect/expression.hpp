@@ -69,6 +69,8 @@ class ExpressionReader {
   NameId name(Position at);
 
  private:
+  [[nodiscard]] bool compares(Range range) const;
+  [[nodiscard]] bool multiplies(Range range) const;
   void mix(Range range, std::uint64_t& value, int pointers) const;
   void find_bundles(const Function& function);
   void read_sum(Range range, Use role, std::vector<Use>& uses);

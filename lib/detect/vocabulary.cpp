@@ -106,10 +106,10 @@ Operation operation_of(std::string_view name) {
     const bool prefixed = name.substr(1, text.size()) == text && name.find_first_of("fhdui") == 0;
     if (!prefixed && name.substr(0, text.size()) != text) continue;
     auto rest = name.substr(text.size() + (prefixed ? 1 : 0));
-    // A type, a number of elements and a way of rounding may follow: f, 2, _rn.
+    // A type, a number of elements and a way of rounding may follow: f, 2, _rn, _f32x2.
     rest.remove_prefix(rest.substr(0, 1) == "f" ? 1 : 0);
     rest.remove_prefix(std::min(rest.find_first_not_of("0123456789"), rest.size()));
-    if (rest.empty() || (rest.front() == '_' && rest.size() < 5)) return operation;
+    if (rest.empty() || (rest.front() == '_' && rest.size() < 7)) return operation;
   }
   return Operation::None;
 }

@@ -234,3 +234,23 @@ TEST_CASE("a function of a namespace that reduces adds", "[detect][forms]") {
   CHECK(cuda_verdict(body("reduce::element<rop::Add, float>")) == "not-recurrent");
   CHECK(cuda_verdict(body("cell::element<rop::Add, float>")) == "persistent");
 }
+
+TEST_CASE("a comparison chooses elements and is no weight of a layer", "[detect][forms]") {
+  const std::string source =
+      "import triton\nimport triton.language as tl\n@triton.jit\ndef k(x, y, N: tl.constexpr):\n"
+      "    o = tl.arange(0, N)\n    a = tl.load(x + o[:, None] * N + o[None, :])\n    for i in range(1, N):\n"
+      "        mask = o == i\n        row = tl.sum(tl.where(mask[:, None], a, 0), 0)\n"
+      "        row = row + tl.sum(row[:, None] * a, 0) * (o < i)\n        a = tl.where(mask[:, None], row, a)\n"
+      "    tl.store(y + o[:, None] * N + o[None, :], a)\n";
+  CHECK(to_string(make_persistent_detector()->inspect(source, Target::Triton).verdict) == "persistent");
+}
+
+TEST_CASE("functions of packed numbers are named like others", "[detect][forms]") {
+  const auto body = [](const std::string& factor) {
+    return kernel(
+        "float2 h[4]; for (int t = 0; t < T; ++t) { float2 a = x2[t]; for (int i = 0; i < 4; ++i) fma_f32x2(h[i], " +
+        factor + ", x2[i]); }\ny[0] = h[0].x;");
+  };
+  CHECK(cuda_verdict(body("a, h[i]")) == "persistent");
+  CHECK(cuda_verdict(body("a, x2[t + i]")) == "not-recurrent");
+}
