@@ -142,6 +142,7 @@ std::uint64_t ExpressionReader::hash(Range range) const {
 void ExpressionReader::mix(Range range, std::uint64_t& value, int pointers) const {
   constexpr std::array<std::string_view, 6> k_plain{"(", ")", "]", "&", "const", "volatile"};
   bool operand = false;  // a * may follow that is no access
+  bool begins = true;    // the first name is the object
   for (Position at = range.begin; at < range.end; ++at) {
     if (const Position after = after_cast(at, range.end); after > at) {
       at = after - 1;
@@ -155,7 +156,8 @@ void ExpressionReader::mix(Range range, std::uint64_t& value, int pointers) cons
     if (member) continue;
     if (one_of(text, k_plain) || (text == "*" && !operand) || tokens_.casts.count(text) != 0) continue;
     operand = tokens_.list[at].kind != TokenKind::Operator;
-    const auto place = operand && pointers > 0 ? places_.find(text) : places_.end();
+    const auto place = operand && begins && pointers > 0 ? places_.find(text) : places_.end();
+    begins = begins && !operand;
     if (place != places_.end()) {
       mix(place->second, value, pointers - 1);
       continue;

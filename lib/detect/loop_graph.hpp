@@ -298,13 +298,16 @@ class LoopGraph : protected Iteration {
     if (places.writers.empty()) return false;
     const auto place_of = [&](std::uint32_t fact) { return flow_.facts_[fact].location_hash; };
     const auto first = place_of(places.writers.front());
-    const bool is_one = std::all_of(places.writers.begin(), places.writers.end(),
-                                    [&](std::uint32_t i) { return place_of(i) == first; });
+    bool is_one = true;
+    std::unordered_map<Value, std::uint64_t> written;  // by what a statement makes
+    for (const auto i : places.writers) {
+      is_one = is_one && place_of(i) == first;
+      written.emplace(made(flow_.facts_[i]), place_of(i));
+    }
     return std::all_of(places.reads.begin(), places.reads.end(), [&](const Read& read) {
       if (is_one) return read.use->location_hash == first;
-      const auto writer = std::find_if(places.writers.begin(), places.writers.end(),
-                                       [&](std::uint32_t i) { return made(flow_.facts_[i]) == read.by; });
-      return writer != places.writers.end() && place_of(*writer) == read.use->location_hash;
+      const auto writer = written.find(read.by);
+      return writer != written.end() && writer->second == read.use->location_hash;
     });
   }
 

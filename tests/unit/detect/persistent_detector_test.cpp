@@ -275,6 +275,10 @@ TEST_CASE("time grows with the length of a text, however alike its parts are", "
   grows_slowly("__global__ void k(float* a){for(;;){", "for(;;){float* p=a;p[i]=a[j]+p[k];swap(a,p);}", Target::Cuda);
   grows_slowly("__global__ void k(S s){for(;;){", "s.a=s.b*s.c;f(s);s=g(s);", Target::Cuda);
   grows_slowly("__global__ void k(float* a){for(int t=0;t<n;++t){h+=a[t];", "if(c==n&&d==n)a[t]=h;", Target::Cuda);
+  grows_slowly("__global__ void k(float* a){float h[8];for(int t=0;t<n;++t){", "h[0]=r*h[0]+a[t];h[1]=r*h[1]+a[t];",
+               Target::Cuda);
+  grows_slowly("__global__ void k(float* a){for(;;){", "p=&a[p[p[p]]];q=&p[q[p]];q[i]=p[q[p]];", Target::Cuda);
+  grows_slowly("__global__ void k(float* a){for(;;){", "t(i)=t(t(i));f<a,b>(f<b,a>(t));", Target::Cuda);
   grows_slowly("", "if a;", Target::Triton);
   grows_slowly("@triton.jit\ndef k(a):\n    ", "a=", Target::Triton);
 }
