@@ -122,6 +122,13 @@ using Message = std::variant<HelloMessage, EvaluateMessage, DescribeMessage, Pro
                              PongMessage, ShutdownMessage, ProgressMessage, RecordMessage, DescriptionMessage,
                              ProfiledMessage, ErrorMessage, UnknownMessage>;
 
+/// The answer to a request: a message with its result, or with its error.
+template <class Answer, class Value>
+[[nodiscard]] Message answer_to(RequestId id, Result<Value> result) {
+  if (result) return Answer{id, *std::move(result)};
+  return ErrorMessage{id, std::move(result).error()};
+}
+
 /// The stable name of a message's type: "hello", "evaluate", ...
 [[nodiscard]] std::string_view type_of(const Message& message);
 

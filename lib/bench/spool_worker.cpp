@@ -68,23 +68,16 @@ Result<Message> read_request(const FileClaim& claim) {
 Message take_profile(Benchmarker& benchmarker, const ProfileMessage& asked, const std::stop_token& stop) {
   auto* profiling = dynamic_cast<ProfilingBenchmarker*>(&benchmarker);
   if (profiling == nullptr) return ErrorMessage{asked.id, {ErrorCode::Unsupported, "this worker takes no profiles"}};
-  auto taken = profiling->profile(asked.request, stop);
-  if (taken) return ProfiledMessage{asked.id, *std::move(taken)};
-  return ErrorMessage{asked.id, std::move(taken).error()};
+  return answer_to<ProfiledMessage>(asked.id, profiling->profile(asked.request, stop));
 }
 
 Message judge(Benchmarker& benchmarker, const Result<Message>& request, const std::stop_token& stop) {
   if (!request) return ErrorMessage{0, request.error()};
-  if (const auto* evaluate = std::get_if<EvaluateMessage>(&*request)) {
-    auto record = benchmarker.evaluate(evaluate->request, {}, stop);
-    if (record) return RecordMessage{evaluate->id, *std::move(record)};
-    return ErrorMessage{evaluate->id, std::move(record).error()};
-  }
+  if (const auto* evaluate = std::get_if<EvaluateMessage>(&*request))
+    return answer_to<RecordMessage>(evaluate->id, benchmarker.evaluate(evaluate->request, {}, stop));
   if (const auto* profile = std::get_if<ProfileMessage>(&*request)) return take_profile(benchmarker, *profile, stop);
   const auto& describe = std::get<DescribeMessage>(*request);
-  auto description = benchmarker.describe(describe.task, describe.options, stop);
-  if (description) return DescriptionMessage{describe.id, *std::move(description)};
-  return ErrorMessage{describe.id, std::move(description).error()};
+  return answer_to<DescriptionMessage>(describe.id, benchmarker.describe(describe.task, describe.options, stop));
 }
 
 /// Judges a request. No request may end the worker, not even by exhausting memory.

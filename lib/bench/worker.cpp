@@ -144,23 +144,17 @@ class Service {
       start(evaluate->id,
             [this, asked = std::move(*evaluate), id = evaluate->id](const std::stop_token& stop) -> Message {
               const auto progress = [&](const EvaluationProgress& now) { send(ProgressMessage{id, now}); };
-              auto record = asked.prebuilt
-                                ? benchmarker_.evaluate_prebuilt(asked.request, *asked.prebuilt, progress, stop)
-                                : benchmarker_.evaluate(asked.request, progress, stop);
-              if (record) return RecordMessage{id, *std::move(record)};
-              return ErrorMessage{id, std::move(record).error()};
+              return answer_to<RecordMessage>(
+                  id, asked.prebuilt ? benchmarker_.evaluate_prebuilt(asked.request, *asked.prebuilt, progress, stop)
+                                     : benchmarker_.evaluate(asked.request, progress, stop));
             });
     } else if (auto* describe = std::get_if<DescribeMessage>(&message)) {
       start(describe->id, [this, asked = std::move(*describe)](const std::stop_token& stop) -> Message {
-        auto description = benchmarker_.describe(asked.task, asked.options, stop);
-        if (description) return DescriptionMessage{asked.id, *std::move(description)};
-        return ErrorMessage{asked.id, std::move(description).error()};
+        return answer_to<DescriptionMessage>(asked.id, benchmarker_.describe(asked.task, asked.options, stop));
       });
     } else if (auto* profile = std::get_if<ProfileMessage>(&message)) {
       start(profile->id, [this, asked = std::move(*profile)](const std::stop_token& stop) -> Message {
-        auto taken = benchmarker_.profile(asked.request, stop);
-        if (taken) return ProfiledMessage{asked.id, *std::move(taken)};
-        return ErrorMessage{asked.id, std::move(taken).error()};
+        return answer_to<ProfiledMessage>(asked.id, benchmarker_.profile(asked.request, stop));
       });
     } else if (auto* cancel = std::get_if<CancelMessage>(&message)) {
       if (const auto job = jobs_.find(cancel->id); job != jobs_.end()) job->second.request_stop();
