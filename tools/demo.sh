@@ -14,7 +14,7 @@ say "building"
 strict=()
 [ -f build/CMakeCache.txt ] || strict=(-DKERNELGEN_DEVELOPER=OFF)
 configure dev "${strict[@]}"
-cmake --build build --target kgen kgen-runner kgen-sandbox kgen_runner_support
+cmake --build build --target kgen kgen-runner kgen-sandbox kgen_runner_support kgen_openmp_order
 
 records=build/demo
 rm -rf "$records"
