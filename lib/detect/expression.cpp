@@ -500,11 +500,7 @@ ExpressionReader::Object ExpressionReader::object(Range range, std::vector<Use>&
   const Position after = open < rest.end && tokens_.is(open, "(") ? tokens_.after_group(open, rest.end) : open;
   if (after > open + 1 && after < rest.end && tokens_.is(after, "[")) {
     read({open + 1, after - 1}, chooses, inside);
-    for (rest.begin = after; rest.begin < rest.end && tokens_.is(rest.begin, "[");) {
-      const Position end = tokens_.after_group(rest.begin, rest.end);
-      if (end > rest.begin + 1) read({rest.begin + 1, end - 1}, chooses, inside);
-      rest.begin = end;
-    }
+    rest.begin = after;
   }
   read(rest, chooses, inside);
   // Index expressions may precede their object, which is the first name of the text.
@@ -591,7 +587,8 @@ void ExpressionReader::read_arguments(const Call& call, const Use& role, std::ve
     const bool accumulates = named && tokens_.is(argument.begin, "acc");
     if (named) argument.begin += 2;
     auto outer = role;
-    // What is summed up is a product by itself, also where the sum is a factor.
+    // A product inside of a sum has a number of its own. With the number of a product around the sum, both factors of
+    // sum(a * a) * b would be the same factor of that one, and nothing would show that a multiplies itself.
     if (sums && multiplies(argument)) outer.product_id = outer.factor_id = 0;
     auto inner = operand_role(call, accumulates ? 2 : i, named && !accumulates, outer);
     if (reduces) inner = {.name = role.name, .kind = role.kind, .added = true};

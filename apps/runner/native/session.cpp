@@ -458,14 +458,18 @@ std::vector<kgen_run_args> Session::arguments_of(const Command& command, const S
     refuse(reply, KGEN_STATUS_PROTOCOL, "there are no such slots");
     return {};
   }
-  std::vector<kgen_run_args> calls(count);
-  for (std::uint64_t i = 0; i < count; ++i) {
-    fill(calls[i], slots_[(first + i) % slots_.size()]->lists);
-    calls[i].workspace = state.workspace;
-    calls[i].workspace_bytes = state.workspace_bytes;
-    calls[i].report = report_;
-  }
+  std::vector<kgen_run_args> calls;
+  for (std::uint64_t i = 0; i < count; ++i) calls.push_back(arguments_for(*slots_[(first + i) % slots_.size()], state));
   return calls;
+}
+
+kgen_run_args Session::arguments_for(const Slot& slot, const State& state) {
+  kgen_run_args args{};
+  fill(args, slot.lists);
+  args.workspace = state.workspace;
+  args.workspace_bytes = state.workspace_bytes;
+  args.report = report_;
+  return args;
 }
 
 template <class Call>
@@ -537,11 +541,7 @@ void Session::examine(const Command& command, kgen_reply& reply) {
   State* state = state_of(command, reply);
   if (state == nullptr) return;
   if (!state->prepared) return refuse(reply, KGEN_STATUS_PROTOCOL, "this set is not prepared");
-  kgen_run_args args{};
-  fill(args, slots_.front()->lists);
-  args.workspace = state->workspace;
-  args.workspace_bytes = state->workspace_bytes;
-  args.report = report_;
+  const auto args = arguments_for(*slots_.front(), *state);
   const auto call = [&] { return entries_.run(state->state, &args); };
   if (options_.device != nullptr) {
     options_.device->examine(reply, [&] { call_candidate(reply, call); });

@@ -64,6 +64,11 @@ class Session {
     std::array<std::vector<const kgen_tensor*>, k_role_count> tensors;
     [[nodiscard]] kgen_tensor_list list(Role role) const;
   };
+  /// The tensors of a call, and what its arguments point to. Its address must not change.
+  struct Slot {
+    std::vector<kgen_tensor> tensors;
+    Lists lists;
+  };
 
   void open_job(Command& command, kgen_reply& reply);
   void load(Command& command, kgen_reply& reply);
@@ -91,6 +96,7 @@ class Session {
   void poison_workspace(const State& state);
   /// The arguments of a command's calls; empty with the reply filled in.
   [[nodiscard]] std::vector<kgen_run_args> arguments_of(const Command& command, const State& state, kgen_reply& reply);
+  [[nodiscard]] kgen_run_args arguments_for(const Slot& slot, const State& state);
   void call_on_host(State& state, const std::vector<kgen_run_args>& calls, kgen_reply& reply);
   void call_on_device(State& state, const kgen_run_args& args, kgen_reply& reply);
   /// Replays a call, or the calls of a series, after capturing them once.
@@ -116,11 +122,6 @@ class Session {
   Parallel parallel_ = nullptr;
   std::array<State, KGEN_MAX_WEIGHT_SETS> states_;
   void* mapping_ = nullptr;
-  /// The tensors of a call, and what its arguments point to. Its address must not change.
-  struct Slot {
-    std::vector<kgen_tensor> tensors;
-    Lists lists;
-  };
   std::vector<std::unique_ptr<Slot>> slots_;
   std::vector<kgen_tensor> shape_only_tensors_;  ///< without data where kgen_prepare must not see it
   std::vector<kgen_scalar> scalars_;
