@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <array>
+#include <initializer_list>
 
 #include "core/enum_names.hpp"
 #include "core/target_registry.hpp"
@@ -9,16 +10,28 @@ namespace kernelgen {
 inline namespace v0 {
 namespace {
 
-/// Whether a line of Python begins with an import of triton; text in comments and strings seldom does.
-bool imports_triton(std::string_view source) {
+/// True if a line of the source, behind blanks, begins with one of these.
+bool has_line_with(std::string_view source, std::initializer_list<std::string_view> beginnings) {
   while (!source.empty()) {
     const auto end = std::min(source.find('\n'), source.size());
     auto line = source.substr(0, end);
     source.remove_prefix(std::min(end + 1, source.size()));
     line.remove_prefix(std::min(line.find_first_not_of(" \t"), line.size()));
-    if (line.starts_with("import triton") || line.starts_with("from triton")) return true;
+    if (std::any_of(beginnings.begin(), beginnings.end(), [&](auto text) { return line.starts_with(text); }))
+      return true;
   }
   return false;
+}
+
+/// Text in comments and strings seldom stands at the beginning of a line.
+bool imports_triton(std::string_view source) { return has_line_with(source, {"import triton", "from triton"}); }
+
+bool includes_hip(std::string_view source) {
+  return has_line_with(source, {"#include <hip/hip_runtime", "#include \"hip/hip_runtime"});
+}
+
+Target hip_target(std::string_view source) {
+  return source.find("kittens") == source.npos ? Target::Hip : Target::Hipkittens;
 }
 
 }  // namespace
@@ -78,9 +91,12 @@ std::string_view file_extension(Target target, Language language) {
 std::optional<Target> guess_target(std::string_view file_name, std::string_view source) {
   const auto dot = file_name.rfind('.');
   const auto extension = dot == std::string_view::npos ? std::string_view{} : file_name.substr(dot);
-  if (extension == ".cpp" || extension == ".cc" || extension == ".cxx" || extension == ".c") return Target::Cpp;
-  if (extension == ".cu") return Target::Cuda;
-  if (extension == ".hip") return source.find("kittens") == source.npos ? Target::Hip : Target::Hipkittens;
+  if (extension == ".c") return Target::Cpp;
+  // HIP has no file extension of its own that everybody uses.
+  if (extension == ".cpp" || extension == ".cc" || extension == ".cxx")
+    return includes_hip(source) ? hip_target(source) : Target::Cpp;
+  if (extension == ".cu" || extension == ".cuh") return Target::Cuda;
+  if (extension == ".hip") return hip_target(source);
   if (extension == ".py") return imports_triton(source) ? Target::Triton : Target::Torch;
   return TargetRegistry::of_process().find_custom(extension);
 }

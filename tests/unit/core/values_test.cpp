@@ -111,7 +111,11 @@ TEST_CASE("an outcome's class is its kind and detail", "[core][values]") {
 TEST_CASE("a target is guessed from extension and imports", "[core][values]") {
   CHECK(guess_target("a/relu.cpp", "") == Target::Cpp);
   CHECK(guess_target("relu.c", "") == Target::Cpp);
+  CHECK(guess_target("relu.cpp", "#include <vector>\n #include <hip/hip_runtime.h>") == Target::Hip);
+  CHECK(guess_target("relu.cpp", "// not #include <hip/hip_runtime.h>") == Target::Cpp);
+  CHECK(guess_target("relu.cc", "#include \"hip/hip_runtime.h\"\n#include <kittens.cuh>") == Target::Hipkittens);
   CHECK(guess_target("relu.cu", "") == Target::Cuda);
+  CHECK(guess_target("relu.cuh", "") == Target::Cuda);
   CHECK(guess_target("relu.hip", "#include <hip/hip_runtime.h>") == Target::Hip);
   CHECK(guess_target("relu.hip", "#include <kittens.cuh>") == Target::Hipkittens);
   CHECK(guess_target("relu.py", "import torch\n  from triton import language as tl") == Target::Triton);
