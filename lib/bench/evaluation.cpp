@@ -710,6 +710,13 @@ class Evaluation {
     KERNELGEN_TRY(auto hidden_work, check_plausibility_of_device_load());
     if (hidden_work) return *std::move(hidden_work);
     if (auto doubtful = check_plausibility_of_timing(timing)) return *std::move(doubtful);
+    if (const double slowdown = slowdown_beside_candidate(timing); slowdown > 1) {
+      discount_reference(timing, slowdown);
+      record_.labels.push_back(
+          fmt::format("reference disturbed: {:.0f} % slower beside the candidate, so speedup_call is that over its "
+                      "time alone",
+                      100 * (slowdown - 1)));
+    }
     if (on_device()) {
       if (auto doubtful = check_plausibility_of_device_time(timing)) return *std::move(doubtful);
       return verdict;

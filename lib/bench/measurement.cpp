@@ -135,6 +135,12 @@ void bound_calls(TimingReport& timing, const std::function<std::int64_t(std::int
     report_speedup_of_calls(timing, paired_estimate(timing.reference_ns, timing.candidate_ns));
 }
 
+void discount_reference(TimingReport& timing, double slowdown) {
+  timing.reference_median_ns /= slowdown;
+  for (double* ratio : {&timing.speedup_call.value, &timing.speedup_call.low, &timing.speedup_call.high})
+    *ratio /= slowdown;
+}
+
 bool report_separate_calls(TimingReport& timing, const PairSamples& samples, std::int64_t least_ns) {
   auto& separate = timing.separate_calls.emplace();
   separate.reference_ns = column(samples, &TimedPair::reference_ns);

@@ -72,6 +72,9 @@ struct PairSamples {
 [[nodiscard]] Result<PairSamples> sample_pairs(const MeasureOptions& options, const NextPair& next,
                                                const MeasurementClock& clock, const std::stop_token& stop);
 
+/// Compares the calls with a reference that is faster than it was beside the candidate, by this factor.
+void discount_reference(TimingReport& timing, double slowdown);
+
 /// Writes samples of eager calls into the report, with the speedup per call.
 void report_calls(TimingReport& timing, const PairSamples& samples);
 

@@ -121,5 +121,9 @@ struct Rehearsal {
 [[nodiscard]] bool is_reference_disturbed(const std::vector<std::int64_t>& alone_ns,
                                           const std::vector<std::int64_t>& interleaved_ns);
 
+/// By which factor the reference took longer beside the candidate than alone, by the shorter of its times alone. 1 if
+/// it did not, or if the machine has become slower altogether.
+[[nodiscard]] double slowdown_beside_candidate(const TimingReport& timing);
+
 }  // namespace v0
 }  // namespace kernelgen

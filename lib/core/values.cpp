@@ -92,7 +92,7 @@ std::optional<Target> guess_target(std::string_view file_name, std::string_view 
   const auto dot = file_name.rfind('.');
   const auto extension = dot == std::string_view::npos ? std::string_view{} : file_name.substr(dot);
   if (extension == ".c") return Target::Cpp;
-  // HIP has no file extension of its own that everybody uses.
+  // Many HIP sources are named like C++.
   if (extension == ".cpp" || extension == ".cc" || extension == ".cxx")
     return includes_hip(source) ? hip_target(source) : Target::Cpp;
   if (extension == ".cu" || extension == ".cuh") return Target::Cuda;

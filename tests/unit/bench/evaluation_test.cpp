@@ -443,6 +443,25 @@ TEST_CASE("a reference that is slower beside the candidate only is suspect", "[b
   CHECK_FALSE(record->timing->reference_alone_after_ns.empty());
 }
 
+TEST_CASE("a reference that is a little slower beside the candidate counts with its time alone",
+          "[bench][evaluation]") {
+  Scene scene;
+  const auto alone_ns = static_cast<double>(scene.judge.alone_ns.front());
+  scene.judge.reference_ns = static_cast<std::int64_t>(1.1 * alone_ns);
+  const auto record = evaluate(scene);
+  REQUIRE(record);
+  CHECK(record->outcome.correct());
+  const auto& timing = *record->timing;
+  CHECK(timing.reference_median_ns == Approx(alone_ns).epsilon(0.001));
+  CHECK(timing.speedup_call.value == Approx(alone_ns / timing.candidate_median_ns).epsilon(0.001));
+  CHECK(timing.speedup_call.low <= timing.speedup_call.value);
+  CHECK(timing.speedup_call.high >= timing.speedup_call.value);
+  CHECK(timing.speedup_call.high < 1.05 * alone_ns / timing.candidate_median_ns);
+  CHECK(std::any_of(record->labels.begin(), record->labels.end(), [](const auto& label) {
+    return label.starts_with("reference disturbed: 10 % slower beside the candidate");
+  }));
+}
+
 TEST_CASE("reference and candidate alternate in being called first", "[bench][evaluation]") {
   Scene scene;
   const auto record = evaluate(scene);
