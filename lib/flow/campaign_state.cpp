@@ -65,13 +65,6 @@ class SpendingCounter {
   Spending ended_;
 };
 
-/// True if the winner of a search that is over is still to be watched.
-bool needs_winner_check(const RunState& state, const FlowRequest& request) {
-  const auto best = state.history.find(state.best);
-  if (!request.sanitize_winner || best == state.history.end()) return false;
-  return !best->second.correct() || best->second.record->sanitizers.empty();
-}
-
 /// True if a search that ended before its goal can go on: its budget allows more, or an outage ended it.
 bool can_go_on(const RunState& state, const FlowRequest& request) {
   if (state.finished->reached) return false;

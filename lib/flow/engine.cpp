@@ -130,7 +130,7 @@ class Engine {
     // A run without any reply may start over with other options, for example after a mistyped model.
     if (!state_.started || (!same && state_.replies == 0) || (has_failed && session_.restart == Restart::IfFailed)) {
       KERNELGEN_CHECK(record(std::move(wanted)));
-    } else if (request_.continues && (!same || is_over())) {
+    } else if (request_.continues && (!same || (is_over() && !was_continued_and_stopped()))) {
       KERNELGEN_CHECK(continue_run(std::move(wanted)));
     } else {
       KERNELGEN_CHECK(std::move(same));
@@ -152,6 +152,12 @@ class Engine {
   [[nodiscard]] bool is_over() const {
     const bool more = state_.exhausted && !exhausted_budget(request_.budget, state_.spent);
     return state_.finished && !more && !reopens_actions();
+  }
+
+  /// True if what is left of a run that was continued is to watch its winner. An earlier session may have been told
+  /// not to, but in a run that was never continued before.
+  [[nodiscard]] bool was_continued_and_stopped() const {
+    return state_.continuations > 0 && needs_winner_check(state_, request_);
   }
 
   [[nodiscard]] bool reopens_actions() const {

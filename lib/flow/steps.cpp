@@ -396,6 +396,12 @@ std::optional<double> cost_of(const Reply& reply, const Prompt& prompt, const st
          k_million;
 }
 
+bool needs_winner_check(const RunState& state, const FlowRequest& request) {
+  const auto best = state.history.find(state.best);
+  if (!request.sanitize_winner || best == state.history.end()) return false;
+  return !best->second.correct() || best->second.record->sanitizers.empty();
+}
+
 bool is_budget_reserved(const Budget& budget, const RunState& state) {
   return budget.evaluations && state.spent.evaluations + state.open_evaluations() >= *budget.evaluations;
 }

@@ -75,6 +75,9 @@ void share_verdict(ActionResult& result, const ActionResult& first);
 /// The budget that is used up; nothing if none is.
 [[nodiscard]] std::optional<BudgetExhausted> exhausted_budget(const Budget& budget, const ResourceUsage& spent);
 
+/// True if the winner of a search that is over is still to be watched.
+[[nodiscard]] bool needs_winner_check(const RunState& state, const FlowRequest& request);
+
 /// True if the open actions may use up the remaining evaluations, so that no other action may start.
 [[nodiscard]] bool is_budget_reserved(const Budget& budget, const RunState& state);
 

@@ -95,6 +95,36 @@ TEST_CASE("winner: where none is left the run has no best", "[flow][winner]") {
   CHECK_FALSE(outcome->reached);
 }
 
+TEST_CASE("winner: a continued run that was stopped before its winner was watched is not continued once more",
+          "[flow][winner][continue]") {
+  const std::map<std::string, std::string> replies{
+      {"sample1", code_reply("score 1.2")}, {"sample2", code_reply("score 1.4")}, {"sample3", code_reply("score 2")}};
+  const auto journal = make_memory_journal(real_time());
+  WatchedWorld first(replies);
+  first.policy = make_one_shot_policy({.samples = 1});
+  REQUIRE(first.run(*journal));
+  auto request = fake_request();
+  request.continues = true;
+  WatchedWorld second(replies);
+  second.policy = make_one_shot_policy({.samples = 2});
+  REQUIRE(second.run(*journal, request));
+  REQUIRE(events_of<RunContinued>(*journal).size() == 1);
+  auto kept = journal->events().size();
+  while (!std::holds_alternative<RunFinished>(journal->events()[kept - 1].body)) --kept;
+
+  const auto cut = cut_journal(*journal, kept);
+  WatchedWorld resumed(replies);
+  resumed.policy = make_one_shot_policy({.samples = 2});
+  const auto outcome = resumed.run(*cut, request);
+  REQUIRE(outcome);
+  CHECK(events_of<RunContinued>(*cut).size() == 1);
+  CHECK(outcome->best == "sample2");
+  CHECK(resumed.watched() == 1);
+  // Over now, so the same wish continues it.
+  REQUIRE(resumed.run(*cut, request));
+  CHECK(events_of<RunContinued>(*cut).size() == 2);
+}
+
 TEST_CASE("winner: what cannot be watched stays, and its record says why", "[flow][winner]") {
   WatchedWorld world;
   const auto journal = make_memory_journal(real_time());
