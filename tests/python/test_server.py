@@ -86,6 +86,16 @@ class ServerTest(unittest.TestCase):
         self.assertTrue(5 <= len(samples) <= 20 and all(sample > 0 for sample in samples))
         bench.close()
 
+    def test_each_judge_admits_a_task_in_the_same_way(self) -> None:
+        found = []
+        for judge in (self.judge, Judge(ZYGOTE)):
+            bench = Bench(judge, TASK)
+            admission = judge.must("admit", cached=None)["admission"]
+            found.append({name: admission[name] for name in ("distributions", "dropped", "float64_errors", "weight_sets")})
+            bench.close()
+        judge.close()
+        self.assertEqual(*found)
+
     @staticmethod
     def compute(bench: Bench) -> bytes:
         """relu(x W^T + b) from the bytes in the arena, without torch."""

@@ -1,6 +1,6 @@
 """Admission: the checks of a task before candidates are judged on it. It is done once and cached as JSON.
 
-    admission = admit(task, AdmissionBudget(), seed=secret)
+    admission = admit(task, AdmissionBudget())
     admission.scored            -> False: labelled, a candidate gets "not scored"
     admission.distributions     -> ["own", "zero_mean", ...]
     admission.make_inputs(task, "negate", seed)
@@ -35,7 +35,7 @@ from .task import CallInputs, CallResult, Reference, Task, TaskError
 from .trivial import TrivialCheck
 from .values import Flat, same_bits
 
-VERSION = 7
+VERSION = 8
 #: If its Model is built and called in this time, a task gets two more weight sets.
 _CHEAP_SET_SECONDS = 0.03
 #: Draws of weights on which a reference must be stable under a transform that needs it, and the time for all but the first.
@@ -161,7 +161,7 @@ class _Admitter:
     def __init__(self, task: Task, budget: AdmissionBudget, seed: int):
         self.task = task
         self.budget = budget
-        self.secret = seed
+        self.base_seed = seed
         self.started = time.monotonic()
         self.result = _empty(task)
         self.result.tolerance = task_tolerance(task).to_json()
@@ -173,7 +173,7 @@ class _Admitter:
         self.magnitudes: dict[str, float] = {}
 
     def seed(self, purpose: str) -> int:
-        digest = hashlib.sha256(f"{self.secret}/{purpose}".encode()).digest()
+        digest = hashlib.sha256(f"{self.base_seed}/{purpose}".encode()).digest()
         return int.from_bytes(digest[:8], "little") >> 1
 
     def call(self, inputs: CallInputs, forward_seed: int) -> CallResult:
@@ -509,7 +509,10 @@ def admit(
     cached: dict[str, Any] | None = None,
     seed: int = 0,
 ) -> Admission:
-    """Admits a task, or takes `cached` (an earlier to_json()) where it fits. `seed` is a secret from the OS.
+    """Admits a task, or takes `cached` (an earlier to_json()) where it fits.
+
+    `seed` is no secret, because candidates never see what is drawn here. With a seed from the OS, a transform at the edge of its
+    limits would be admitted by one judge and dropped by another, and a candidate that is wrong under it would be right by chance.
 
     Raises TaskError only where the task's own inputs cannot be made or its own call fails.
     """

@@ -144,7 +144,7 @@ class Session:
         if isinstance(cached, str):
             cached = json.loads(cached)
         budget = AdmissionBudget(float64=oracle_budget(self._request, task.device))
-        self._admission = admit(task, budget, cached, secret_seed())
+        self._admission = admit(task, budget, cached)
         task.device.release_cache()
         answer = self._admission.to_json()
         asked = requested_tolerance(task, self._request)
