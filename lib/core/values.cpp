@@ -26,8 +26,9 @@ bool has_line_with(std::string_view source, std::initializer_list<std::string_vi
 /// Text in comments and strings seldom stands at the beginning of a line.
 bool imports_triton(std::string_view source) { return has_line_with(source, {"import triton", "from triton"}); }
 
-bool includes_hip(std::string_view source) {
-  return has_line_with(source, {"#include <hip/hip_runtime", "#include \"hip/hip_runtime"});
+/// True for C++ that only a compiler of GPU code takes: HIP, because CUDA's compiler wants another file extension.
+bool has_gpu_kernels(std::string_view source) {
+  return has_line_with(source, {"#include <hip/", "#include \"hip/", "__global__"});
 }
 
 Target hip_target(std::string_view source) {
@@ -92,9 +93,8 @@ std::optional<Target> guess_target(std::string_view file_name, std::string_view 
   const auto dot = file_name.rfind('.');
   const auto extension = dot == std::string_view::npos ? std::string_view{} : file_name.substr(dot);
   if (extension == ".c") return Target::Cpp;
-  // Many HIP sources are named like C++.
   if (extension == ".cpp" || extension == ".cc" || extension == ".cxx")
-    return includes_hip(source) ? hip_target(source) : Target::Cpp;
+    return has_gpu_kernels(source) ? hip_target(source) : Target::Cpp;
   if (extension == ".cu" || extension == ".cuh") return Target::Cuda;
   if (extension == ".hip") return hip_target(source);
   if (extension == ".py") return imports_triton(source) ? Target::Triton : Target::Torch;

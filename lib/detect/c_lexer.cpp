@@ -31,6 +31,7 @@ class CLexer {
     expand_macros(tokens_, macros_);
     match_brackets(tokens_);
     match_angles(tokens_);
+    separate_scopes(tokens_);
     return std::move(tokens_);
   }
 

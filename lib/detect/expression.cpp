@@ -245,6 +245,8 @@ void ExpressionReader::read_sum(Range range, Use role, std::vector<Use>& uses) {
     start = at + 1;
   }
   terms.push_back({start, range.end});
+  if (role.factor_id != 0 && terms.size() > 1)
+    role.beside_constant = std::any_of(terms.begin(), terms.end(), [&](Range term) { return is_number(term); });
   for (const auto& term : terms) read_product(term, role, uses);
 }
 
@@ -278,6 +280,12 @@ void ExpressionReader::read_product(Range range, Use role, std::vector<Use>& use
     inner.is_select_condition = role.is_select_condition || compares(factors[i]);  // x * (rows < i)
     read_factor(factors[i], inner, uses);
   }
+}
+
+/// 1.0f, or -1
+bool ExpressionReader::is_number(Range range) const {
+  return range.begin < range.end && tokens_.list[range.end - 1].kind == TokenKind::Number &&
+         range.end - range.begin <= 2 && !tokens_.is_name(range.begin);
 }
 
 /// a * b
@@ -540,6 +548,9 @@ void ExpressionReader::read_call(const Call& call, Use role, std::vector<Use>& u
     return read_summary(known->second, arguments_of(tokens_, call, known->second.method), role, uses);
   const bool atomic = call.name.substr(0, 6) == "atomic" && (qualified || tokens_.syntax == Syntax::CFamily);
   const bool reads = qualified && (call.name == "load" || call.name == "_experimental_descriptor_load");
+  if (fetches(call.name) && tokens_.is(call.arguments.begin + 1, ","))
+    return read_block({.name = call.name, .arguments = {call.arguments.begin + 2, call.arguments.end}},
+                      name(call.arguments.begin), role, uses);
   if (!loads(call.name) && !atomic && !reads) return read_arguments(call, role, uses);
   const auto arguments = split_tokens(tokens_, call.arguments, ",");
   for (std::size_t i = 0; i < arguments.size(); ++i) {

@@ -71,6 +71,7 @@ class ExpressionReader {
  private:
   [[nodiscard]] bool compares(Range range) const;
   [[nodiscard]] bool multiplies(Range range) const;
+  [[nodiscard]] bool is_number(Range range) const;
   void mix(Range range, std::uint64_t& value, int pointers) const;
   void find_bundles(const Function& function);
   void read_sum(Range range, Use role, std::vector<Use>& uses);

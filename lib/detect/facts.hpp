@@ -89,6 +89,8 @@ struct Use {
   /// Uses in one product share `product_id` and differ in `factor_id`; 0: no product.
   std::uint32_t product_id = 0;
   std::uint32_t factor_id = 0;
+  /// Its factor is a sum with a constant: h in g * (1 - h).
+  bool beside_constant = false;
   /// The use is a divisor of its product.
   bool divides = false;
   /// For a place like p[i + n] or p[i - n]: the hash of p[i], and which of them it is: 1 or -1.

@@ -68,7 +68,7 @@ class LoopFlow : private LoopGraph {
     if (closed && !state.in_memory && is_chosen_by_data(component)) return std::nullopt;
     if (closed || (state.kind == DependenceKind::Scaled && contracts(component)))
       state.kind = DependenceKind::Arbitrary;
-    if (!written_each_step(component)) {
+    if (!written_each_step(component, state.kind)) {
       const bool recurs = state.kind == DependenceKind::Arbitrary
                               ? !passes_layers(component)
                               : state.kind == DependenceKind::Scaled && (decays(component) || weights(component));
@@ -173,7 +173,7 @@ class LoopFlow : private LoopGraph {
   }
 
   /// A sum is a scan, not a reduction, when each step stores its value at a place of its own.
-  [[nodiscard]] bool written_each_step(std::uint32_t component) const {
+  [[nodiscard]] bool written_each_step(std::uint32_t component, DependenceKind kind) const {
     std::uint32_t update = 0;
     (void)any_inside(component, [&](const Edge& edge) {
       update = std::max(update, flow_.facts_[edge.fact].node);
@@ -188,12 +188,21 @@ class LoopFlow : private LoopGraph {
       if (fact.alternates && component_[made(fact)] == component) continue;
       const auto branch = flow_.branch_begin_[fact.node];
       if (conditional(fact) && !(update > branch && update < flow_.branch_end_[fact.node]) &&
-          chooses_iterations(branch) && !chooses_threads(branch))
+          chooses_iterations(branch) && !chooses_threads(branch) &&
+          !(kind == DependenceKind::Arbitrary && is_periodic(branch)))
         continue;
       const bool value = std::any_of(fact.uses.begin(), fact.uses.end(),
                                      [&](const Use& use) { return !use.address && seen[used(use)]; });
       if (value) return true;
     }
+    return false;
+  }
+
+  /// Whether a branch asks for every n-th iteration. A sum may end there, and another begin.
+  [[nodiscard]] bool is_periodic(std::uint32_t branch) const {
+    const auto range = flow_.function_.nodes[branch].tokens;
+    for (Position at = range.begin; at < range.end; ++at)
+      if (flow_.function_.tokens->is(at, "%")) return true;
     return false;
   }
 
@@ -288,12 +297,22 @@ class LoopFlow : private LoopGraph {
 
   /// A running product of data that weights, in each iteration, what goes into a sum: the light that is left.
   [[nodiscard]] bool weights(std::uint32_t component) const {
-    if (!is_scaled(component) || !has_varying_factor(component)) return false;
+    if (!is_scaled(component) || !has_varying_factor(component) || is_divided(component)) return false;
     const auto reached = reachable(members_[component], false);
     return std::any_of(edges_.begin(), edges_.end(), [&](const Edge& edge) {
       const auto to = component_[edge.to];
       return reached[edge.from] && to != component && !edge.closed && !edge.use->address && edge.fact != k_no_fact &&
              edge.use->added && component_[edge.from] != to && cyclic(to) && !is_index(to);
+    });
+  }
+
+  /// Whether data divide the state: of i /= size[d], what is left over are digits.
+  [[nodiscard]] bool is_divided(std::uint32_t component) const {
+    return any_inside(component, [&](const Edge& edge) {
+      const auto& uses = flow_.facts_[edge.fact].uses;
+      return edge.use->product_id != 0 && std::any_of(uses.begin(), uses.end(), [&](const Use& use) {
+               return use.divides && use.product_id == edge.use->product_id && component_[used(use)] != component;
+             });
     });
   }
 
@@ -314,6 +333,8 @@ class LoopFlow : private LoopGraph {
     });
     // A constant factor may belong to a polynomial: then the data must be weighted, as for an average.
     const bool gated = has_varying_factor(component);
+    // g * (1 - h) adds g.
+    if (gated && any_inside(component, [](const Edge& edge) { return edge.use->beside_constant; })) return true;
     // The data must be added, not only multiplied: p = p * x is a product.
     return std::any_of(incoming_[component].begin(), incoming_[component].end(), [&](std::uint32_t i) {
       const auto& edge = edges_[i];

@@ -142,7 +142,8 @@ class Inspector {
   void report_state(std::size_t index, const Function& function, const FunctionFlow& flow, std::uint32_t node,
                     const CarriedState& state, bool synchronizes) {
     const auto line = function.nodes[node].line;
-    const std::string name(flow.name(state.name));
+    const auto unique = flow.name(state.name);
+    const std::string name(unique.substr(0, unique.find(k_scope_mark)));
     found_.push_back({index, line, name});
     if (is_full()) return;
     add(EvidenceKind::CarriedState, state.line, name,

@@ -59,7 +59,7 @@ struct Tokens {
   std::unordered_set<std::string_view> casts{};
   /// C: names of generators of random numbers that only count, such as Philox.
   std::unordered_set<std::string_view> counters{};
-  /// Names that macros have created; tokens borrow them.
+  /// Names that macros and scopes have created; tokens borrow them.
   std::shared_ptr<std::deque<std::string>> macro_texts{};
   /// For each bracket the position of its partner; k_nowhere for unmatched brackets and other tokens.
   std::vector<Position> partner{};
@@ -110,6 +110,11 @@ struct Tokens {
 void match_brackets(Tokens& tokens);
 /// Computes Tokens::angle.
 void match_angles(Tokens& tokens);
+/// C: gives a variable that a block inside a function declares a name of its own if one around it has that name, and
+/// every variable of a lambda: `i` becomes `i'1`.
+void separate_scopes(Tokens& tokens);
+/// Ends the name that the source has for it.
+inline constexpr char k_scope_mark = '\'';
 /// Computes Tokens::constants: constexpr int layers = 2 * 2, and LAYERS = 4 outside of functions in Python. Writes
 /// elements of tensors that are called, as in CuTe, with brackets.
 void find_constants(Tokens& tokens);

@@ -137,6 +137,12 @@ bool is_type(std::string_view name) {
   return one_of(name, k_names);
 }
 
+bool fetches(std::string_view name) {
+  for (const auto* part : {"tex1D", "tex2D", "tex3D", "texCubemap"})
+    if (name.substr(0, std::string_view(part).size()) == part) return true;
+  return name.substr(0, 4) == "surf" && name.size() > 8 && name.substr(name.size() - 4) == "read";
+}
+
 bool loads(std::string_view name) {
   constexpr std::array<std::string_view, 6> k_names{"__ldg", "__ldcg", "__ldcs", "__ldca", "__ldcv", "__ldlu"};
   return one_of(name, k_names) || name.substr(0, 4) == "load";

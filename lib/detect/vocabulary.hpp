@@ -41,6 +41,8 @@ enum class Operation : std::uint8_t { None, Sum, Product, Fused };
 /// Words of casts: (const float*)p.
 [[nodiscard]] bool is_type(std::string_view name);
 [[nodiscard]] bool loads(std::string_view name);
+/// Reads a texture or a surface at coordinates: tex2D(texture, x, y).
+[[nodiscard]] bool fetches(std::string_view name);
 
 }  // namespace detect
 }  // namespace v0

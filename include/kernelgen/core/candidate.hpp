@@ -27,8 +27,8 @@ enum class Language { Cpp, C, Cuda, Hip, Python, Custom };
 /// File extension of a target's sources in this language, with its dot: ".cpp", ".c", ".cu", ".hip", ".py".
 [[nodiscard]] std::string_view file_extension(Target target, Language language);
 
-/// The target that the file's extension names; a Python module that imports triton is `triton`, and a C++ file that
-/// includes HIP's runtime is `hip`, or `hipkittens` where its text has kittens.
+/// The target that the file's extension names; a Python module that imports triton is `triton`, and a C++ file with
+/// GPU kernels, or that includes HIP's headers, is `hip`, or `hipkittens` where its text has kittens.
 /// Registered targets come after kernelgen's own. Nothing when the extension says nothing.
 [[nodiscard]] std::optional<Target> guess_target(std::string_view file_name, std::string_view source);
 /// The language of a file for a target: C for a `cpp` candidate in a ".c" file, else the target's default.

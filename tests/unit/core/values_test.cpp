@@ -113,6 +113,7 @@ TEST_CASE("a target is guessed from extension and imports", "[core][values]") {
   CHECK(guess_target("relu.c", "") == Target::Cpp);
   CHECK(guess_target("relu.cpp", "#include <vector>\n #include <hip/hip_runtime.h>") == Target::Hip);
   CHECK(guess_target("relu.cpp", "// not #include <hip/hip_runtime.h>") == Target::Cpp);
+  CHECK(guess_target("relu.cpp", "template <int N>\n__global__ void relu(float* x) {}") == Target::Hip);
   CHECK(guess_target("relu.cc", "#include \"hip/hip_runtime.h\"\n#include <kittens.cuh>") == Target::Hipkittens);
   CHECK(guess_target("relu.cu", "") == Target::Cuda);
   CHECK(guess_target("relu.cuh", "") == Target::Cuda);

@@ -254,3 +254,70 @@ TEST_CASE("functions of packed numbers are named like others", "[detect][forms]"
   CHECK(cuda_verdict(body("a, h[i]")) == "persistent");
   CHECK(cuda_verdict(body("a, x2[t + i]")) == "not-recurrent");
 }
+
+TEST_CASE("a sum that what is left of one weights decays", "[detect][forms]") {
+  const auto body = [](const std::string& update, const std::string& before = "") {
+    return kernel("float sum = 0.f; for (int t = 0; t < T; ++t) { " + before + " " + update + " }\ny[0] = sum;");
+  };
+  CHECK(cuda_verdict(body("sum = sum + x[t] * (1.0f - sum);")) == "persistent");
+  CHECK(cuda_verdict(body("sum += x[t] * (1 - sum);")) == "persistent");
+  CHECK(cuda_verdict(body("sum = fmaf(x[t], 1.f - sum, sum);")) == "persistent");
+  CHECK(cuda_verdict(body("sum += x[t] * (1.0f - x[t + n]);")) == "not-recurrent");
+  CHECK(cuda_verdict(body("sum = sum + c * (1.0f - sum);", "float c = tex3D<float>(texture, x[0], x[1], t);")) ==
+        "persistent");
+}
+
+TEST_CASE("the digits of a number are no state", "[detect][forms]") {
+  const auto body = [](const std::string& update) {
+    return kernel("float id = x[0], at = 0.f; for (int d = 0; d < T; ++d) { at += id * x[d + n]; " + update +
+                  " }\ny[0] = at;");
+  };
+  CHECK(cuda_verdict(body("id /= x[d];")) == "not-recurrent");
+  CHECK(cuda_verdict(body("id = id / x[d];")) == "not-recurrent");
+  CHECK(cuda_verdict(body("id *= x[d];")) == "persistent");  // the light that is left
+}
+
+TEST_CASE("a state that is stored every n-th iteration is more than layers", "[detect][forms]") {
+  const auto source = [](const std::string& store) {
+    return "import triton\nimport triton.language as tl\n@triton.jit\n"
+           "def k(q, w, y, T, S: tl.constexpr, N: tl.constexpr):\n"
+           "    o = tl.arange(0, N)[:, None] * N + tl.arange(0, N)[None, :]\n    h = tl.load(q + o)\n"
+           "    for t in range(T):\n        h -= tl.dot(h, tl.load(w + t * N * N + o))\n" +
+           store + "    tl.store(y + o, h)\n";
+  };
+  const auto verdict = [](const std::string& text) {
+    return to_string(make_persistent_detector()->inspect(text, Target::Triton).verdict);
+  };
+  CHECK(verdict(source("")) == "not-recurrent");
+  CHECK(verdict(source("        if t % S == 0:\n            tl.store(y + t * N * N + o, h)\n")) == "persistent");
+  CHECK(verdict(source("        if t == T - 1:\n            tl.store(y + t * N * N + o, h)\n")) == "not-recurrent");
+}
+
+TEST_CASE("a block may declare a name again", "[detect][forms]") {
+  // The sum of the inner block is not the value that goes through the function.
+  const auto inner = [](const std::string& type) {
+    return kernel("float sum = 0.f; for (int t = 0; t < T; ++t) { sum += x[t]; { " + type +
+                  "sum = x[t]; sum = tanhf(sum); y[t * n] = sum; } }\ny[0] = sum;");
+  };
+  CHECK(cuda_verdict(inner("float ")) == "not-recurrent");
+  CHECK(cuda_verdict(inner("const int a = 1; float b = 0.f, ")) == "not-recurrent");
+  CHECK(cuda_verdict(inner("")) == "not-recurrent");  // it begins anew in every iteration
+  const auto carried = [](const std::string& type) {
+    return kernel("float h = 0.f; for (int t = 0; t < T; ++t) { " + type + "h = tanhf(h + x[t]); y[t] = h; }");
+  };
+  CHECK(cuda_verdict(carried("")) == "persistent");
+  CHECK(cuda_verdict(carried("{ float h = x[t]; y[n + t] = h; } ")) == "persistent");
+  const auto report = make_persistent_detector()->inspect(
+      kernel("float h = x[0]; { float h = 0.f; for (int t = 0; t < T; ++t) { h = tanhf(h + x[t]); y[t] = h; } }"),
+      Target::Cuda);
+  CHECK(to_string(report.verdict) == "persistent");
+  CHECK(report.reason.find("the state 'h'") != std::string::npos);
+}
+
+TEST_CASE("variables of a lambda are its own", "[detect][forms]") {
+  CHECK(cuda_verdict(
+            kernel("int at[64]; auto place = [&](int i) { int row = i / n; return n * row + (i % n) ^ row; };\n"
+                   "for (int i = 0; i < T; i++) at[i] = place(n * i + 1);\ny[at[0]] = 1.f;")) == "not-recurrent");
+  CHECK(cuda_verdict(kernel("float h = 0.f; auto step = [&](float v) { float u = h + v; h = tanhf(u); };\n"
+                            "for (int t = 0; t < T; t++) step(x[t]);\ny[0] = h;")) == "persistent");
+}
