@@ -36,7 +36,8 @@ std::string explain_unfinished(const CampaignOutcome& outcome) {
   std::map<std::string, std::vector<std::string>> names;
   std::vector<std::string> order;
   for (const auto& run : outcome.runs) {
-    if (is_over(run.status) || run.reason.empty()) continue;
+    // Of runs that another kgen has, one is named at the end.
+    if (is_over(run.status) || run.status == CampaignRunStatus::Busy || run.reason.empty()) continue;
     auto& list = names[run.reason];
     if (list.empty()) order.push_back(run.reason);
     list.push_back(run.name);
@@ -115,6 +116,7 @@ std::string explain_estimate(const CampaignEstimate& estimate) {
                   ? fmt::format("expected: from {} run{} that {} over\n", estimate.known_runs,
                                 estimate.known_runs == 1 ? "" : "s", estimate.known_runs == 1 ? "is" : "are")
                   : std::string("expected: unknown until a run is over\n");
+  if (estimate.selected == 0) return text;
   std::vector<std::string> bounds;
   bounds.push_back(estimate.max_actions ? fmt::format("{} request{} for a run", *estimate.max_actions,
                                                       *estimate.max_actions == 1 ? "" : "s")

@@ -22,6 +22,7 @@
 #include "search_setup.hpp"
 #include "support/command_text.hpp"
 #include "support/files.hpp"
+#include "support/sha256.hpp"
 #include "support/sleep.hpp"
 #include "support/text.hpp"
 #include "support/try.hpp"
@@ -98,6 +99,9 @@ std::string directory_name_of(const std::string& identity) {
   return name;
 }
 
+/// Digits that tell models of one name apart.
+constexpr std::size_t k_digits_of_spec = 6;
+
 Result<void> add_models(const BatchOptions& options, Context& context, BatchSetup& setup) {
   auto flags = options.search;
   if (options.dry_run) flags.record.clear();
@@ -110,6 +114,11 @@ Result<void> add_models(const BatchOptions& options, Context& context, BatchSetu
     KERNELGEN_TRY(model->prices, prices_of(options, i));
     KERNELGEN_TRY(model->client, make_search_client(model->spec, flags, context, model->unrecorded));
     model->name = directory_name_of(model->client->identity());
+    const auto is_like = [&](const auto& other) { return other->name == model->name; };
+    // Two scripts of one interpreter; arguments are never part of a name, because they may hold keys.
+    if (const auto other = std::find_if(setup.models.begin(), setup.models.end(), is_like);
+        other != setup.models.end() && (*other)->spec != model->spec)
+      model->name += '-' + sha256_hex(model->spec).substr(0, k_digits_of_spec);
     for (const auto& other : setup.models)
       if (other->name == model->name)
         return invalid_batch(
@@ -311,9 +320,10 @@ void write_conclusion(const CampaignOutcome& outcome, Context& context) {
     const char* text;
     const char* advice;
   };
-  constexpr Kind k_kinds[] = {{CampaignRunStatus::Paused, "paused", "; the same command goes on from here"},
-                              {CampaignRunStatus::Busy, "in use by another kgen", ""},
-                              {CampaignRunStatus::Error, "stopped by an error", ""}};
+  constexpr Kind k_kinds[] = {
+      {CampaignRunStatus::Paused, "paused", "; the same command goes on from here"},
+      {CampaignRunStatus::Busy, "left to another kgen", "; the one that ends last reports all of them"},
+      {CampaignRunStatus::Error, "stopped by an error", ""}};
   constexpr std::size_t k_max_example = 300;
   for (const auto& [status, text, advice] : k_kinds) {
     const auto has_status = [wanted = status](const auto& run) { return run.status == wanted; };

@@ -1,3 +1,5 @@
+#include <algorithm>
+#include <array>
 #include <ostream>
 
 #include <kernelgen/report/compare.hpp>
@@ -10,12 +12,27 @@ namespace {
 
 struct CompareOptions {
   std::vector<std::string> directories;
+  std::string by;
   std::string page;
   bool json = false;
 };
 
+constexpr std::array<ComparedProperty, 4> k_properties{ComparedProperty::Model, ComparedProperty::Target,
+                                                       ComparedProperty::Policy, ComparedProperty::Name};
+
+Result<ComparisonReport> compare_wanted(const CompareOptions& options) {
+  const auto& directories = options.directories;
+  if (options.by.empty() && directories.size() == 1)
+    return Error{ErrorCode::InvalidArgument,
+                 "one directory alone is compared by a property of its runs, such as --by model"};
+  if (options.by.empty()) return compare_directories({directories.begin(), directories.end()});
+  if (directories.size() > 1) return Error{ErrorCode::InvalidArgument, "--by compares the runs of a single directory"};
+  return compare_within(directories.front(), *std::find_if(k_properties.begin(), k_properties.end(),
+                                                           [&](auto each) { return to_string(each) == options.by; }));
+}
+
 Result<ExitCode> compare(const CompareOptions& options, Context& context) {
-  KERNELGEN_TRY(const auto report, compare_directories({options.directories.begin(), options.directories.end()}));
+  KERNELGEN_TRY(const auto report, compare_wanted(options));
   const auto& terminal = context.out_terminal;
   context.out << (options.json ? comparison_json(report)
                                : comparison_table(report, terminal.interactive ? terminal.width : 0));
@@ -37,6 +54,10 @@ Command make_compare_command(Context& context) {
                        .value = values::directories(options->directories),
                        .is_required = true,
                        .is_repeatable = true},
+                      {.name = "--by",
+                       .value_name = "PROPERTY",
+                       .help = "Compare the runs of one directory by this: model, target, policy or name",
+                       .value = values::choice(options->by, {"model", "target", "policy", "name"})},
                       {.name = "--html",
                        .value_name = "FILE",
                        .help = "Write the comparison as a page for a browser, too",

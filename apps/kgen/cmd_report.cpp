@@ -9,7 +9,7 @@ namespace kernelgen::cli {
 namespace {
 
 struct ReportOptions {
-  std::string directory;
+  std::string directory = "results";
   bool json = false;
 };
 
@@ -36,8 +36,7 @@ Command make_report_command(Context& context) {
           .options = {{.name = "directory",
                        .value_name = "DIR",
                        .help = "The results directory",
-                       .value = values::directory(options->directory),
-                       .is_required = true},
+                       .value = values::directory(options->directory)},
                       {.name = "--json",
                        .help = "Print the content of summary.json instead of the table",
                        .value = values::flag(options->json)}},

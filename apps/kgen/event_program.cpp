@@ -79,8 +79,8 @@ void EventProgram::work() {
     lock.unlock();
     run_program(line);
     lock.lock();
-    // A program that cannot be started now would fail for every further line, too.
-    if (failure_ && closing_) return;
+    // At the end a program that hangs, or cannot be started, would hold up the exit for every line that is left.
+    if (closing_ && gives_up_) return;
   }
 }
 
@@ -88,6 +88,7 @@ void EventProgram::run_program(const std::string& line) {
   const auto outcome = runner_.run(
       {.command = command_, .environment = environment_, .standard_input = line + '\n', .timeout = k_event_timeout},
       {});
+  gives_up_ = !outcome || outcome->timed_out;
   if (outcome && outcome->success()) return;
   auto error = outcome ? Error{ErrorCode::Unavailable, command_.front() + ": " + outcome->to_line()} : outcome.error();
   const std::scoped_lock lock(mutex_);

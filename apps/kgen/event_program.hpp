@@ -46,6 +46,8 @@ class EventProgram {
   std::deque<std::string> lines_;
   bool closing_ = false;
   std::optional<Error> failure_;
+  /// Whether the last start hung or failed, so that the next one will, too. Of the thread alone.
+  bool gives_up_ = false;
   std::thread thread_;
 };
 

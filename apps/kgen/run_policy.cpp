@@ -205,8 +205,10 @@ void add_search_options(std::vector<Option>& options, SearchOptions& search) {
                                   "without the sandbox for it, but for sandboxed",
                                   values::choice(search.profile, {"none", "timeline", "counters", "sandboxed"})));
   options.back().task_file = TaskFileRule::StartsProgram;
-  options.push_back(count_option("--samples", search.samples, "one-shot, reflect: kernels per attempt"));
-  options.push_back(count_option("--attempts", search.attempts, "reflect: attempts"));
+  options.push_back(search_option("--samples", "N", "one-shot, reflect: kernels per attempt",
+                                  values::whole_number(search.samples, {1, 1000})));
+  options.push_back(
+      search_option("--attempts", "N", "reflect: attempts", values::whole_number(search.attempts, {1, 1000})));
   options.push_back(temperature_option(search.temperature));
   options.back().group = "Search";
   add_ablation_options(options, search);

@@ -83,7 +83,7 @@ Error other_terms(const fs::path& directory, const LedgerSession& session, const
   const auto holder = text ? read_lock_holder(*text) : std::nullopt;
   const auto name = holder ? fmt::format(" (process {} on {})", holder->pid, holder->host) : "";
   return {ErrorCode::Busy,
-          fmt::format("another kgen{} spends the budget of the campaign in {} with the {}; give both the same options, "
+          fmt::format("another kgen{} works on the campaign in {} with the {}; give both the same options, "
                       "or wait until that one ends",
                       name, directory.string(), difference)};
 }
@@ -185,23 +185,6 @@ Result<std::unique_ptr<BudgetLedger>> BudgetLedger::join(const LedgerRequest& re
   KERNELGEN_CHECK(ledger->write(file, false));
   ledger->has_joined_ = true;
   return ledger;
-}
-
-Result<void> BudgetLedger::check_unused(const fs::path& directory) {
-  std::error_code ignored;
-  if (!fs::exists(directory / ".budget.json", ignored)) return {};
-  KERNELGEN_TRY(auto file, OpenFile::open(directory, O_RDWR));
-  KERNELGEN_CHECK(settle_dead(directory, "", file.state));
-  const auto* other = find_alive(file.state);
-  if (other == nullptr) return {};
-  // A limit is the difference to a campaign without any.
-  CampaignTerms limits, none;
-  for (const auto& [name, value] : file.state.terms) {
-    if (!name.starts_with(k_limit_term)) continue;
-    limits.emplace_back(name, value);
-    none.emplace_back(name, k_no_limit);
-  }
-  return other_terms(directory, *other, difference_of(limits, none).value_or("limits of a budget"));
 }
 
 Result<void> BudgetLedger::update(const Decision& decide) {

@@ -25,9 +25,6 @@ inline namespace v0 {
 
 /// Facts in which processes that share a budget must agree, as `name value` pairs in a fixed order.
 using CampaignTerms = std::vector<std::pair<std::string, std::string>>;
-/// Names of the terms that are limits begin so; their value without a limit.
-inline constexpr std::string_view k_limit_term = "limit of ";
-inline constexpr std::string_view k_no_limit = "none";
 
 /// The part of a budget that one process has used, or that all others have.
 struct BudgetShare {
@@ -85,8 +82,6 @@ class BudgetLedger {
   /// Busy when another process with other terms is alive, naming it and the first difference. Other errors are those of
   /// the files.
   [[nodiscard]] static Result<std::unique_ptr<BudgetLedger>> join(const LedgerRequest& request);
-  /// Busy when a process is alive that shares a budget in this directory. Creates nothing.
-  [[nodiscard]] static Result<void> check_unused(const std::filesystem::path& directory);
 
   BudgetLedger(const BudgetLedger&) = delete;
   BudgetLedger& operator=(const BudgetLedger&) = delete;

@@ -136,25 +136,35 @@ class PlanFile {
   CampaignPlan plan_;
 };
 
-/// Makes the budget of a session, shared with other processes if there are limits, and reads the journals.
-Result<std::unique_ptr<SharedBudget>> make_budget(const CampaignRequest& request, const TimeSource& clock,
-                                                  std::optional<JournaledCampaign>& journaled) {
-  if (request.limits.empty()) {
-    if (!request.results_directory.empty()) KERNELGEN_CHECK(BudgetLedger::check_unused(request.results_directory));
-    journaled = read_journals(request.runs);
-    return std::make_unique<SharedBudget>(request.limits, journaled->spent, journaled->time, clock);
-  }
-  KERNELGEN_CHECK(make_directories(request.results_directory));
+/// What a session knows and may spend.
+struct CampaignSession {
+  JournaledCampaign journaled;
+  /// Keeps processes with other options out; held by the budget if there are limits.
+  std::unique_ptr<BudgetLedger> ledger;
+  std::unique_ptr<SharedBudget> budget;
+};
+
+/// Joins the other processes in the results directory, and reads the journals.
+Result<CampaignSession> open_session(const CampaignRequest& request, const TimeSource& clock) {
+  CampaignSession session;
+  std::optional<JournaledCampaign> journaled;
   const auto read_start = [&] {
     journaled = read_journals(request.runs);
     const auto now = std::chrono::duration_cast<milliseconds>(clock().time_since_epoch());
     return LedgerStart{journaled->spent, journaled->time.count(), now.count()};
   };
-  KERNELGEN_TRY(auto ledger,
-                BudgetLedger::join(
-                    {.directory = request.results_directory, .terms = terms_of(request), .read_start = read_start}));
-  if (!journaled) journaled = read_journals(request.runs);
-  return std::make_unique<SharedBudget>(request.limits, std::move(ledger), clock);
+  if (!request.results_directory.empty()) {
+    KERNELGEN_CHECK(make_directories(request.results_directory));
+    KERNELGEN_TRY(session.ledger,
+                  BudgetLedger::join(
+                      {.directory = request.results_directory, .terms = terms_of(request), .read_start = read_start}));
+  }
+  session.journaled = journaled ? *std::move(journaled) : read_journals(request.runs);
+  const auto& known = session.journaled;
+  session.budget = request.limits.empty()
+                       ? std::make_unique<SharedBudget>(request.limits, known.spent, known.time, clock)
+                       : std::make_unique<SharedBudget>(request.limits, std::move(session.ledger), clock);
+  return session;
 }
 
 /// Notices when the results directory is no longer the one of the start, for example because it was unmounted. A run
@@ -198,14 +208,8 @@ class Scheduler {
   }
 
   CampaignOutcome run() {
-    const auto threads = std::min(waiting_.size(), static_cast<std::size_t>(std::max(request_.parallel_runs, 1)));
-    std::vector<std::jthread> workers;
-    for (std::size_t i = 0; i < threads; ++i) {
-      workers.emplace_back([this] {
-        while (const auto next = start_next()) end(*next, execute(*next));
-      });
-    }
-    workers.clear();
+    run_waiting();
+    if (take_up_left()) run_waiting();
     CampaignOutcome outcome{.runs = runs_, .spent = spent(), .cancelled = stop_.stop_requested()};
     if (!outcome.cancelled)
       for (const auto index : waiting_) pause_unanswered(outcome.runs[index]);
@@ -213,6 +217,26 @@ class Scheduler {
   }
 
  private:
+  void run_waiting() {
+    const auto threads = std::min(waiting_.size(), static_cast<std::size_t>(std::max(request_.parallel_runs, 1)));
+    std::vector<std::jthread> workers;
+    for (std::size_t i = 0; i < threads; ++i) {
+      workers.emplace_back([this] {
+        while (const auto next = start_next()) end(*next, execute(*next));
+      });
+    }
+  }
+
+  /// Takes up runs that another process had and has left meanwhile: what it brought to an end is over here, too.
+  bool take_up_left() {
+    if (stop_.stop_requested()) return false;
+    const auto before = waiting_.size();
+    for (std::size_t i = 0; i < runs_.size(); ++i)
+      if (runs_[i].status == CampaignRunStatus::Busy && open_run_journal(runs_[i].directory, clock_))
+        waiting_.push_back(i);
+    return waiting_.size() > before;
+  }
+
   /// Whether the model of a run answers nothing. Requires that the mutex is held.
   [[nodiscard]] bool has_outage(std::size_t index) const {
     const auto found = outages_.find(&request_.runs[index].backends.llm);
@@ -275,7 +299,11 @@ class Scheduler {
     const std::scoped_lock lock(mutex_);
     auto summary = runs_[index];
     note_error(summary, error, false);
-    if (is_busy) summary.status = CampaignRunStatus::Busy;
+    if (is_busy) {
+      summary.status = CampaignRunStatus::Busy;
+      // What to do about a single run is no advice here.
+      summary.reason.resize(std::min(summary.reason.find(';'), summary.reason.size()));
+    }
     return summary;
   }
 
@@ -437,10 +465,9 @@ Result<CampaignOutcome> run_campaign(const CampaignRequest& request, const Campa
   KERNELGEN_CHECK(check_runs(request.runs));
   KERNELGEN_CHECK(check_limits(request));
   const TimeSource clock = request.clock ? request.clock : [] { return std::chrono::system_clock::now(); };
-  std::optional<JournaledCampaign> journaled;
-  KERNELGEN_TRY(const auto budget, make_budget(request, clock, journaled));
+  KERNELGEN_TRY(auto session, open_session(request, clock));
   const PlanFile plan(request, clock);
-  return Scheduler(request, observer, std::move(journaled->runs), *budget, clock, std::move(stop)).run();
+  return Scheduler(request, observer, std::move(session.journaled.runs), *session.budget, clock, std::move(stop)).run();
 }
 
 }  // namespace v0

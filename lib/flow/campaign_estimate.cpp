@@ -86,6 +86,11 @@ void limit(ExpectedAmount& amount, const std::optional<double>& left) {
   if (amount.expected) amount.expected = std::min(*amount.expected, *amount.most);
 }
 
+/// Multiplies by part / whole where both are known.
+void scale(std::optional<double>& amount, const std::optional<double>& part, const std::optional<double>& whole) {
+  if (amount && part && whole && *whole > 0) *amount *= *part / *whole;
+}
+
 template <class T>
 std::optional<double> left_of(const std::optional<T>& limit, double spent) {
   return limit ? std::optional(static_cast<double>(*limit) - spent) : std::nullopt;
@@ -176,7 +181,13 @@ class Estimator {
       spent.cost += run.spent.cost;
     }
     const auto& limits = request_.limits;
+    const auto all = estimate_.requests;
     limit(estimate_.requests, left_of(limits.requests, static_cast<double>(spent.requests)));
+    // Fewer requests need less of everything.
+    for (auto* amount : {&estimate_.tokens, &estimate_.cost, &estimate_.device_seconds, &estimate_.seconds}) {
+      scale(amount->expected, estimate_.requests.expected, all.expected);
+      scale(amount->most, estimate_.requests.most, all.most);
+    }
     limit(estimate_.tokens, left_of(limits.tokens, static_cast<double>(spent.tokens)));
     limit(estimate_.cost, left_of(limits.cost, spent.cost));
     if (limits.time) estimate_.seconds.most = static_cast<double>(limits.time->count());

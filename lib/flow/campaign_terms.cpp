@@ -15,7 +15,7 @@ namespace {
 
 template <class T>
 std::string limit_text(const std::optional<T>& limit) {
-  return limit ? to_text(static_cast<double>(*limit)) : std::string(k_no_limit);
+  return limit ? to_text(static_cast<double>(*limit)) : std::string("none");
 }
 
 std::string price_text(const std::optional<Prices>& prices) {
@@ -51,14 +51,15 @@ std::map<std::string, std::set<std::string>> options_of_runs(const std::vector<C
 
 CampaignTerms terms_of(const CampaignRequest& request) {
   const auto& limits = request.limits;
-  const auto limit = [](const char* what) { return std::string(k_limit_term) + what; };
+  const auto limit = [](const char* what) { return std::string("limit of ") + what; };
   const auto seconds = limits.time ? std::optional(limits.time->count()) : std::nullopt;
   CampaignTerms terms{{limit("requests"), limit_text(limits.requests)},
                       {limit("tokens"), limit_text(limits.tokens)},
                       {limit("cost"), limit_text(limits.cost)},
                       {limit("seconds"), limit_text(seconds)},
-                      {"kernelgen", std::string(version())},
-                      {"runs", runs_text(request.runs)}};
+                      {"kernelgen", std::string(version())}};
+  // Only a budget is one of certain runs.
+  if (!limits.empty()) terms.emplace_back("runs", runs_text(request.runs));
   for (const auto& [name, values] : options_of_runs(request.runs))
     terms.emplace_back(name, to_text(std::vector<std::string>(values.begin(), values.end())));
   return terms;

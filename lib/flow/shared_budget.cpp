@@ -1,5 +1,7 @@
 #include "flow/shared_budget.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <string>
 #include <utility>
@@ -183,7 +185,7 @@ milliseconds SharedBudget::elapsed() const {
 std::optional<Error> SharedBudget::reason_to_refuse(const Spending& most) const {
   constexpr double k_minute = 60;
   if (limits_.time && elapsed() >= *limits_.time)
-    return used_up(to_text(static_cast<double>(limits_.time->count()) / k_minute) + " minutes");
+    return used_up(fmt::format("{:.3g} minutes", static_cast<double>(limits_.time->count()) / k_minute));
   if (fits(most)) return std::nullopt;
   const auto spent = sum_of_spending();
   if (limits_.requests && spent.requests + most.requests > *limits_.requests)

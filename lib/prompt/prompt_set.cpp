@@ -78,6 +78,10 @@ class Reader {
     const auto* name = value.if_string();
     if (name == nullptr || name->empty()) return wrong(places_->of_value(path), "expected the name of a prompt's file");
     std::string file(*name);
+    // The texts go to a model, so they come from this folder alone.
+    const fs::path path_of_file(file);
+    if (path_of_file.is_absolute() || std::find(path_of_file.begin(), path_of_file.end(), "..") != path_of_file.end())
+      return wrong(places_->of_value(path), "prompt " + file + " is outside of this folder");
     if (set_.texts.contains(file)) return file;
     auto text = read_file(directory_ / file, k_max_prompt_bytes);
     if (!text) return wrong(places_->of_value(path), unreadable(file, text.error()));

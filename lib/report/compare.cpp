@@ -298,6 +298,37 @@ Result<ComparisonReport> compare_all(std::vector<ResultSet> sets) {
   return report;
 }
 
+std::string_view to_string(ComparedProperty property) {
+  constexpr std::string_view k_names[] = {"model", "target", "policy", "name"};
+  return k_names[static_cast<std::size_t>(property)];
+}
+
+Result<ComparisonReport> compare_within(const fs::path& directory, ComparedProperty property) {
+  KERNELGEN_TRY(auto runs, read_results(directory));
+  const auto value_of = [](const RunReport& run, ComparedProperty which) {
+    const std::string* const values[] = {&run.model, &run.target, &run.policy, &run.name};
+    return *values[static_cast<std::size_t>(which)];
+  };
+  std::vector<ComparedProperty> pairing;
+  for (const auto other : {ComparedProperty::Target, ComparedProperty::Model}) {
+    std::set<std::string> values;
+    for (const auto& run : runs) values.insert(value_of(run, other));
+    if (other != property && values.size() > 1) pairing.push_back(other);
+  }
+  std::vector<ResultSet> sets;
+  for (auto& run : runs) {
+    const auto value = value_of(run, property);
+    for (const auto other : pairing) run.task += ", " + value_of(run, other);
+    auto set = std::find_if(sets.begin(), sets.end(), [&](const auto& known) { return known.name == value; });
+    if (set == sets.end()) set = sets.insert(set, {value, {}});
+    set->runs.push_back(std::move(run));
+  }
+  if (sets.size() < 2)
+    return Error{ErrorCode::InvalidArgument, fmt::format("all runs in {} have the same {}; there is nothing to compare",
+                                                         directory.string(), to_string(property))};
+  return compare_all(std::move(sets));
+}
+
 Result<ComparisonReport> compare_directories(const std::vector<fs::path>& directories) {
   std::vector<ResultSet> sets;
   std::set<fs::path> seen;

@@ -23,11 +23,13 @@ namespace fs = std::filesystem;
 
 constexpr std::size_t k_max_audit_record_bytes = 64u << 20;
 constexpr const char* k_claim_option = "claim.";
+/// The score with which an imported run has reached its goal, as of runs without another one.
+constexpr double k_goal = 1;
 
-/// A sample of a task, with its claim.
+/// A sample of a task, with its claim. A file without a kernel is an attempt that failed.
 struct ImportedSample {
   KernelBenchSample sample;
-  Candidate candidate;
+  Result<Candidate> candidate;
   Claim claim;
 };
 
@@ -72,11 +74,13 @@ RunStarted start_of(const KernelBenchImport& request, const ImportedTask& import
   std::map<std::string, std::string> options;
   for (const auto& sample : imported.samples)
     options[k_claim_option + attempt_id(sample.sample)] = to_json(sample.claim);
+  const auto first = std::find_if(imported.samples.begin(), imported.samples.end(),
+                                  [](const auto& sample) { return sample.candidate.has_value(); });
   const auto folder = fs::absolute(request.run_directory).lexically_normal();
   const auto name = folder.has_filename() ? folder.filename() : folder.parent_path().filename();
   return {.kernelgen_version = std::string(version()),
           .task = imported.task,
-          .target = imported.samples.front().candidate.target,
+          .target = first == imported.samples.end() ? Target::Torch : first->candidate->target,
           .policy = k_imported_policy,
           .options = {options.begin(), options.end()},
           .model = request.model.empty() ? name.string() : request.model};
@@ -93,12 +97,16 @@ Result<void> check_journal(const Journal& journal, const RunStarted& wanted, con
 }
 
 ActionResult result_of(const ImportedSample& sample, int number, RecordIndex& records, const TaskSource& task) {
-  ActionResult result{.action = {.id = attempt_id(sample.sample), .kind = PromptKind::Seed},
-                      .number = number,
-                      .status = ActionStatus::NotJudged,
-                      .message = "imported, and not judged",
-                      .candidate = sample.candidate};
-  const auto found = records.find({task.content_id, sample.candidate.id});
+  ActionResult result{.action = {.id = attempt_id(sample.sample), .kind = PromptKind::Seed}, .number = number};
+  if (!sample.candidate) {
+    result.status = ActionStatus::NoCode;
+    result.message = sample.candidate.error().message;
+    return result;
+  }
+  result.status = ActionStatus::NotJudged;
+  result.message = "imported, and not judged";
+  result.candidate = *sample.candidate;
+  const auto found = records.find({task.content_id, sample.candidate->id});
   if (found == records.end()) return result;
   result.status = ActionStatus::Evaluated;
   result.message.clear();
@@ -106,6 +114,9 @@ ActionResult result_of(const ImportedSample& sample, int number, RecordIndex& re
   result.record->labels.push_back("imported");
   return result;
 }
+
+/// Whether it is known if an attempt is correct.
+bool has_verdict(const ActionResult& result) { return result.record || result.status == ActionStatus::NoCode; }
 
 /// Writes the attempts that the journal lacks.
 Result<void> write_run(const KernelBenchImport& request, const ImportedTask& imported, RecordIndex& records,
@@ -132,17 +143,17 @@ Result<void> write_run(const KernelBenchImport& request, const ImportedTask& imp
       KERNELGEN_CHECK(journal->append(ActionFinished{result}));
       known = history.emplace(result.action.id, std::move(result)).first;
     }
-    if (known->second.record) ++outcome.judged;
+    if (has_verdict(known->second)) ++outcome.judged;
   }
   const auto* now_best = best_of(history);
   if (now_best != nullptr && now_best->action.id != best)
     KERNELGEN_CHECK(journal->append(BestChanged{now_best->action.id}));
-  const auto was_judged = [](const auto& entry) { return entry.second.record.has_value(); };
+  const auto was_judged = [](const auto& entry) { return has_verdict(entry.second); };
   const auto& events = journal->events();
   // A run without verdicts is not over: nothing is known about its kernels.
   if (std::all_of(history.begin(), history.end(), was_judged) &&
       std::none_of(events.begin(), events.end(), is_finished))
-    KERNELGEN_CHECK(journal->append(RunFinished{"imported", now_best != nullptr}));
+    KERNELGEN_CHECK(journal->append(RunFinished{"imported", now_best != nullptr && now_best->score() >= k_goal}));
   return {};
 }
 
@@ -157,15 +168,15 @@ Result<std::vector<ImportedTask>> collect(const KernelBenchImport& request, Kern
     const auto file = kernel_file_name(kernel);
     auto candidate = read_solution(request.run_directory / file);
     auto task = find_numbered_task(kernel.level, kernel.problem, request.locator);
-    if (!candidate || !task) {
-      outcome.left_out.push_back(file + ": " + (candidate ? task.error() : candidate.error()).to_line());
+    if (!task || (!candidate && candidate.error().code != ErrorCode::InvalidArgument)) {
+      outcome.left_out.push_back(file + ": " + (task ? candidate.error() : task.error()).to_line());
       continue;
     }
     const std::pair place{kernel.level, kernel.problem};
     if (place != last) tasks.push_back({*std::move(task), {}});
     last = place;
     const auto claim = claims.find(kernel);
-    tasks.back().samples.push_back({kernel, *std::move(candidate), claim == claims.end() ? Claim{} : claim->second});
+    tasks.back().samples.push_back({kernel, std::move(candidate), claim == claims.end() ? Claim{} : claim->second});
   }
   return tasks;
 }

@@ -67,6 +67,11 @@ json::object metadata_of(const EvaluationRecord& record) {
   if (record.timing) own["speedup_per_call"] = ratio_to_json(record.timing->speedup_call);
   if (record.timing && record.timing->speedup_device)
     own["speedup_device"] = ratio_to_json(*record.timing->speedup_device);
+  if (!record.labels.empty()) {
+    json::array labels;
+    for (const auto& label : record.labels) labels.emplace_back(to_utf8(label));
+    own["labels"] = std::move(labels);
+  }
   json::object metadata{{"hardware", to_utf8(record.environment.device)}};
   if (!record.outcome.correct()) metadata[message_member(record.outcome.kind)] = to_utf8(record.outcome.message);
   metadata["kernelgen"] = std::move(own);
@@ -83,7 +88,9 @@ json::object entry_of(const JudgedSample& judged) {
                      {"runtime_stats", json::object()},
                      {"ref_runtime", -1.0},
                      {"ref_runtime_stats", json::object()}};
-  // A time that is no result, such as an interpreter's, is left out.
+  // A time that is no result, such as an interpreter's, is left out, and so is one of a smaller task.
+  const auto is_shrunk = [](const std::string& label) { return label.starts_with("shrunk:"); };
+  if (std::any_of(record.labels.begin(), record.labels.end(), is_shrunk)) return entry;
   if (!score_of(record) || record.timing->candidate_ns.empty() || record.timing->reference_ns.empty()) return entry;
   const auto add = [&](const char* time, const char* stats, const std::vector<std::int64_t>& samples) {
     auto numbers = stats_of(samples, record.environment.device);

@@ -216,9 +216,12 @@ Result<std::vector<SourceText>> read_list(const std::string& file) {
   KERNELGEN_TRY(const auto text, read_file(file, k_max_list_bytes));
   if (!is_valid_utf8(text) || text.find('\0') != std::string::npos)
     return Error{ErrorCode::InvalidArgument, "cannot use the list " + file + ": not a text in UTF-8"};
+  constexpr std::string_view k_byte_order_mark = "\xef\xbb\xbf";
+  auto lines = std::string_view(text);
+  if (lines.starts_with(k_byte_order_mark)) lines.remove_prefix(k_byte_order_mark.size());
   std::vector<SourceText> sources;
   int number = 0;
-  for (const auto line : split_lines(text)) {
+  for (const auto line : split_lines(lines)) {
     ++number;
     const auto source = strip_comment(line);
     if (!source.empty())
@@ -228,9 +231,12 @@ Result<std::vector<SourceText>> read_list(const std::string& file) {
   return sources;
 }
 
-Result<std::vector<SourceText>> all_sources(const TaskSelection& selection) {
+Result<std::vector<SourceText>> all_sources(const TaskSelection& selection, const TaskLocator& locator) {
   std::vector<SourceText> sources;
   for (const auto& text : selection.sources) sources.push_back({text, {}, ""});
+  const bool chooses = selection.start || selection.end || selection.first || selection.sample;
+  if (sources.empty() && selection.list_files.empty() && chooses && !locator.kernelbench_dir.empty())
+    sources.push_back({locator.kernelbench_dir, {}, ""});
   for (const auto& file : selection.list_files) {
     KERNELGEN_TRY(auto more, read_list(file));
     std::move(more.begin(), more.end(), std::back_inserter(sources));
@@ -314,7 +320,7 @@ Result<std::string> level_range(int first, int last, const TaskLocator& locator)
 
 Result<std::vector<SelectedTask>> select_tasks(const TaskSelection& selection, const TaskLocator& locator) {
   KERNELGEN_CHECK(check_choice(selection));
-  KERNELGEN_TRY(const auto sources, all_sources(selection));
+  KERNELGEN_TRY(const auto sources, all_sources(selection, locator));
   std::vector<fs::path> files;
   for (const auto& source : sources) {
     auto more = files_of_source(source, locator);

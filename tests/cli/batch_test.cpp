@@ -182,8 +182,9 @@ TEST_CASE("batch leaves a run to the kgen that has it, and exits with 73", "[cli
     const auto held = open_run_journal(kgen.path("out/b"), [] { return std::chrono::system_clock::now(); });
     REQUIRE(held);
     CHECK(kgen.batch() == 73);
-    CHECK(kgen.out.str().find("b: the run in " + kgen.path("out/b") + " is in use by another kgen") !=
-          std::string::npos);
+    CHECK(kgen.err.str().find("1 of 3 runs is left to another kgen: b: the run in " + kgen.path("out/b") +
+                              " is in use by another kgen") != std::string::npos);
+    CHECK(kgen.err.str().find("; the one that ends last reports all of them\n") != std::string::npos);
   }
   CHECK(kgen.batch() == 1);
 }
@@ -304,9 +305,16 @@ TEST_CASE("several targets make a matrix of runs", "[cli][batch]") {
   CHECK(fs::exists(kgen.path("out/a/x-cpp/events.jsonl")));
   CHECK(fs::exists(kgen.path("out/a/x-torch/events.jsonl")));
   CHECK(kgen.asked == std::vector<std::string>{"a.x-cpp.sample1", "a.x-torch.sample1"});
-  // Two models that cannot be told apart would write into one directory.
-  CHECK(kgen.batch({"--llm", "other:"}) == 64);
-  CHECK(kgen.err.str().find("kgen: --llm: scripted: and other: would have the same results, those of scripted") == 0);
+  // The same model twice would write into one directory.
+  CHECK(kgen.batch({"--llm", "scripted:"}) == 64);
+  CHECK(kgen.err.str().find("kgen: --llm: scripted: and scripted: would have the same results, those of scripted") ==
+        0);
+  // Another one of the same name, such as a second script of one interpreter, does not.
+  CHECK(kgen.batch({"--llm", "other:", "--first", "1", "--name", "y"}) == 0);
+  CHECK(fs::exists(kgen.path("out/a/y-scripted/events.jsonl")));
+  const auto named_alike = [](const auto& entry) { return entry.path().filename().string().starts_with("y-scripted-"); };
+  const fs::directory_iterator runs(kgen.path("out/a"));
+  CHECK(std::count_if(begin(runs), end(runs), named_alike) == 1);
 }
 
 TEST_CASE("wrong options of batch are named before anything is spent", "[cli][batch]") {
@@ -351,6 +359,11 @@ TEST_CASE("a program is told about each event, and its failure changes nothing",
   processes.exit_code = 3;
   CHECK(kgen.batch({"--on-event", "notify"}) == 1);
   CHECK(kgen.err.str().find("kgen: notify: exit 3\n") != std::string::npos);
+  // A program that fails is told everything all the same.
+  processes.lines.clear();
+  CHECK(kgen.batch({"--on-event", "notify", "--name", "again"}) == 1);
+  REQUIRE(processes.lines.size() == 6);
+  CHECK(processes.lines.back().find(R"({"event":"campaign_ended")") == 0);
 }
 
 TEST_CASE("an option that a file has set wrongly is named with its place there", "[cli][batch][settings]") {

@@ -185,6 +185,16 @@ inline constexpr std::size_t k_max_sets = 26;
 /// a directory that is named twice.
 [[nodiscard]] Result<ComparisonReport> compare_directories(const std::vector<std::filesystem::path>& directories);
 
+/// A property by which the runs of one results directory are compared.
+enum class ComparedProperty { Model, Target, Policy, Name };
+[[nodiscard]] std::string_view to_string(ComparedProperty property);
+
+/// Divides the runs of one directory by a property and compares the parts, each under the property's value and in the
+/// order of their first runs. Where the runs have several targets or models, too, tasks are paired for each of them.
+/// Errors: those of read_results() and compare_all().
+[[nodiscard]] Result<ComparisonReport> compare_within(const std::filesystem::path& directory,
+                                                      ComparedProperty property);
+
 /// The comparison for a terminal of `width` columns; 0: lines are not shortened.
 [[nodiscard]] std::string comparison_table(const ComparisonReport& report, std::size_t width);
 

@@ -34,7 +34,7 @@ struct TaskSelection {
   ///   "level3/33-42"         tasks of a level by number: "33", "1,5,9-12"; a folder before the slash works as well
   ///   "33-42"                the same in the locator's directory, if that is the folder of one level
   ///   "level3/40_GRUHidden"  any other name that load_task_source() knows
-  /// A path that exists wins.
+  /// A path that exists wins. Without any source or list, but with a choice below: the locator's directory.
   std::vector<std::string> sources = {};
   /// Files with one source on each line; they count after `sources`. A "#" at the start of a line or after a blank
   /// begins a comment. Paths are relative to the list's folder.

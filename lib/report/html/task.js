@@ -58,7 +58,7 @@ function scorePlot(attempts) {
               max: attempts.length ? attempts[attempts.length - 1].number + 1 : 1,
               ticks: {precision: 0}
             },
-            y: {beginAtZero: true, text: "score", suggestedMax: 1.1}
+            y: {beginAtZero: true, text: "score", suggestedMax: 1.04 * Math.max(1.06, ...scored.map((attempt) => attempt.score[2]))}
           },
         };
       }), element("p", {class: "quiet"}, says + "."));

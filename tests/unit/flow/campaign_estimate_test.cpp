@@ -59,6 +59,10 @@ TEST_CASE("runs that are over tell what the others will take", "[flow][campaign]
   estimate = estimate_campaign(request);
   CHECK(estimate.requests.expected == 4);
   CHECK(estimate.requests.most == 4);
+  // Fewer requests need less of everything.
+  CHECK(estimate.tokens.expected == Approx(4 * 110));
+  CHECK(estimate.cost.expected == Approx(4 * (100 * 1 + 10 * 10) / 1e6));
+  CHECK(*estimate.tokens.most <= 4 * 200);
   request.limits.time = 90s;
   CHECK(estimate_campaign(request).seconds.most == 90);
 }

@@ -131,6 +131,45 @@ TEST_CASE("a run that another process has is left to it", "[flow][campaign]") {
   CHECK(world.started == std::vector<std::string>{"b"});
 }
 
+TEST_CASE("a run that another process has left meanwhile is taken up at the end", "[flow][campaign]") {
+  std::unique_ptr<Journal> held;
+  CampaignWorld world([&](const LLMRequest& request, std::stop_token) {
+    if (task_of(request) == "c") held.reset();
+    return CampaignWorld::kernel();
+  });
+  held = open_run_journal(world.results() / "b", real_time()).value();
+  auto request = world.request_of({"a", "b", "c"});
+  request.parallel_runs = 1;
+  const auto outcome = world.run(request);
+  REQUIRE(outcome);
+  CHECK(outcome->counts() == std::map<Status, int>{{Status::Success, 3}});
+}
+
+TEST_CASE("a second campaign in a results directory joins the first, or is refused if its options differ",
+          "[flow][campaign]") {
+  CampaignWorld world, other(2);
+  auto first = world.request_of({"a"});
+  first.results_directory = world.results();
+  std::optional<Result<CampaignOutcome>> joined, refused;
+  world.observer = [&](const CampaignNotice& notice, const CampaignProgress&) {
+    if (!std::holds_alternative<CampaignRunStarted>(notice) || joined) return;
+    CampaignWorld same;
+    auto second = same.request_of({"b"});
+    second.results_directory = world.results();
+    joined = same.run(second);
+    auto third = other.request_of({"c"});
+    third.results_directory = world.results();
+    refused = other.run(third);
+  };
+  REQUIRE(world.run(first));
+  REQUIRE((joined && *joined));
+  CHECK((*joined)->counts() == std::map<Status, int>{{Status::Success, 1}});
+  REQUIRE((refused && !*refused));
+  CHECK(refused->error().code == ErrorCode::Busy);
+  CHECK(refused->error().message.find(" works on the campaign in " + world.results().string()) != std::string::npos);
+  CHECK(refused->error().message.find("samples 1, and this one has 2") != std::string::npos);
+}
+
 TEST_CASE("runs start in the given order, and no more at once than may", "[flow][campaign]") {
   std::atomic<int> now = 0, most = 0;
   CampaignWorld world([&](const LLMRequest&, std::stop_token) {

@@ -120,6 +120,9 @@ TEST_CASE("what is wrong in a config.json is named with its line and column", "[
   CHECK(pattern.find('\n') == std::string::npos);
   CHECK(directory.refusal("{\"patterns\": {\n  \"激\":  \"gemm_rocblass.txt\"}}") ==
         "config.json:2:9: there is no prompt gemm_rocblass.txt in this folder; did you mean gemm_rocblas.txt?");
+  for (const char* outside : {"../secret.txt", "a/../../secret.txt", "/etc/hostname"})
+    CHECK(directory.refusal("{\"default_prompt\": \"" + std::string(outside) + "\"}") ==
+          "config.json:1:20: prompt " + std::string(outside) + " is outside of this folder");
   CHECK(directory.refusal("{\"default_prompt\": \".\"}").find("config.json:1:20: prompt .: ") == 0);
   directory.write("latin.txt", "\xE9t\xE9");
   CHECK(directory.refusal("{\"default_prompt\": \"latin.txt\"}") ==

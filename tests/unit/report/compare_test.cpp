@@ -303,10 +303,22 @@ TEST_CASE("results directories are read and compared", "[report][compare]") {
   CHECK(std::distance(fs::directory_iterator(one), fs::directory_iterator()) == 2);
   CHECK_FALSE(fs::exists(one / "9_GRU/.report.json"));
 
+  // The runs of one directory, by a property.
+  add("three/9_GRU/cuda", successful_events());
+  add("three/9_GRU/slow", slow_events());
+  const auto within = compare_within(directory.path() / "three", ComparedProperty::Name);
+  REQUIRE(within);
+  CHECK(within->sets[0].name == "cuda");
+  CHECK(within->sets[1].name == "slow");
+  CHECK(within->comparisons[0].ratio.value == 0.5 / 2.5);
+  const auto alike = compare_within(directory.path() / "three", ComparedProperty::Policy);
+  REQUIRE_FALSE(alike);
+  CHECK(contains(alike.error().message, "have the same policy; there is nothing to compare"));
+
   const auto twice = compare_directories({one, directory.path() / "two/../one"});
   REQUIRE_FALSE(twice);
   CHECK(contains(twice.error().message, "two/../one is named twice"));
-  const auto missing = compare_directories({one, directory.path() / "three"});
+  const auto missing = compare_directories({one, directory.path() / "four"});
   REQUIRE_FALSE(missing);
-  CHECK(contains(missing.error().message, "three is no results directory: it does not exist"));
+  CHECK(contains(missing.error().message, "four is no results directory: it does not exist"));
 }

@@ -149,6 +149,26 @@ TEST_CASE("the records of an audit make results of imported kernels", "[report][
   CHECK(import_kernelbench_run(request).error().code == ErrorCode::NotFound);
 }
 
+TEST_CASE("a file without a kernel is an attempt that failed", "[report][kernelbench]") {
+  Exchange exchange;
+  exchange.write("run/level_1_problem_1_sample_1_kernel.py", "I cannot help with that.\n");
+  exchange.add_record("1_sample_0", Exchange::correct(0.5), "slow");
+  auto request = exchange.request();
+  request.records_directory = exchange.path("audit");
+  const auto outcome = import_kernelbench_run(request);
+  REQUIRE(outcome);
+  CHECK(outcome->kernels == 3);
+  CHECK(outcome->judged == 2);
+  CHECK(outcome->left_out.size() == 4);
+  const auto runs = read_results(exchange.path("results"));
+  REQUIRE(runs);
+  const auto& run = runs->front();
+  REQUIRE(run.attempts.size() == 2);
+  CHECK(run.attempts[1].result_class == "no_code");
+  // Over, and slower than the goal.
+  CHECK(run.status == RunStatus::Partial);
+}
+
 TEST_CASE("a run folder survives import and export", "[report][kernelbench]") {
   Exchange exchange;
   exchange.add_record("1_sample_0", Exchange::correct(2), "right");
@@ -170,6 +190,13 @@ TEST_CASE("a run folder survives import and export", "[report][kernelbench]") {
   REQUIRE(run->claims.results.size() == 1);
   CHECK(run->claims.results[0].runtime_ms == 2.0);
   CHECK(run->claims.results[0].reference_ms == 4.0);
+  // A smaller task has no time for KernelBench; its labels are told.
+  auto shrunk = Exchange::correct(2);
+  shrunk.labels = {"shrunk: batch_size=4"};
+  const auto text =
+      eval_results_json({{.sample = {.level = 1, .problem = 1, .sample = 0}, .record = std::move(shrunk)}});
+  CHECK(contains(text, "shrunk: batch_size=4"));
+  CHECK(contains(text, "\"runtime\": -1"));
   const auto again =
       export_kernelbench_run({.results_directory = exchange.path("results"), .run_directory = exchange.path("out")});
   REQUIRE_FALSE(again);

@@ -136,6 +136,9 @@ TEST_CASE("two numbers are tasks of the level's folder, or of level1", "[task][t
   tree.add("plain/7_a.py");
   tree.add("plain/9_b.py");
   CHECK(chosen(8, 100, "plain") == Names{"9_b"});
+  // A choice alone is one of the folder's tasks.
+  CHECK(tree.names({.sources = {}, .start = 8}, "plain") == Names{"9_b"});
+  CHECK(tree.names({.sources = {}, .first = 1}, "plain") == Names{"7_a"});
   const auto missing = level_range(1, 2, {});
   REQUIRE_FALSE(missing);
   CHECK(missing.error().code == ErrorCode::InvalidArgument);
@@ -216,7 +219,7 @@ TEST_CASE("a list holds one source on each line, relative to its folder", "[task
   tree.add("lists/tasks/a.py");
   tree.add("lists/c#.py");
   const auto list = tree.add("lists/some.txt",
-                             "# tasks of today\r\n\n  level3/40   # the GRU\r\ntasks\n\t# nothing\nc#.py\nlevel1/19");
+                             "\xEF\xBB\xBF# tasks of today\r\n\n  level3/40   # the GRU\r\ntasks\n\t# nothing\nc#.py\nlevel1/19");
   CHECK(tree.names({.sources = {"level1/1"}, .list_files = {list.string()}}) ==
         Names{"1_Square", "40_GRUHidden", "a", "b", "c_", "19_ReLU"});
 }
