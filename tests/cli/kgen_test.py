@@ -311,8 +311,8 @@ class KgenTest(unittest.TestCase):
         self.assertEqual([run["status"] for run in json.loads(printed.stdout)["runs"]], ["damaged", "failed"])
 
     def test_report_of_what_is_no_results_directory(self):
+        self.check_error(64, "results is no results directory: it does not exist", "report")
         results = self.make_results()
-        self.check_error(64, "directory is required", "report")
         self.check_error(64, "nothing is no results directory: it does not exist", "report", "nothing")
         self.check_error(64, "it is a run", "report", results / "relu")
         self.check_error(64, "it is no directory", "report", results / "relu/events.jsonl")
@@ -346,7 +346,9 @@ class KgenTest(unittest.TestCase):
     def test_compare_of_what_cannot_be_compared(self):
         one, two = self.make_comparable_results()
         self.check_error(64, "directory is required", "compare")
-        self.check_error(64, "a comparison needs at least two results directories", "compare", one)
+        self.check_error(64, "one directory alone is compared by a property of its runs, such as --by model", "compare", one)
+        self.check_error(64, "have the same model; there is nothing to compare", "compare", one, "--by", "model")
+        self.check_error(64, "--by compares the runs of a single directory", "compare", one, two, "--by", "model")
         self.check_error(64, "one is named twice; compare it with another one", "compare", one, one)
         self.check_error(64, "nothing is no results directory: it does not exist", "compare", one, "nothing")
         (two / "relu").rename(two / "other")

@@ -234,7 +234,8 @@ TEST_CASE("bytes of a terminal are read as keys", "[cli][monitor]") {
 TEST_CASE("only lines that have changed are drawn", "[cli][monitor]") {
   CHECK(screen_update({"a", "b"}, {"a", "b"}).empty());
   CHECK(screen_update({"a", "b"}, {"a", "c"}) == "\x1b[?2026h\x1b[2;1Hc\x1b[K\x1b[?2026l");
-  CHECK(screen_update({}, {"a"}) == "\x1b[?2026h\x1b[1;1Ha\x1b[K\x1b[2;1H\x1b[J\x1b[?2026l");
+  CHECK(screen_update({}, {"a"}) == "\x1b[?2026h\x1b[1;1H\x1b[J\x1b[1;1Ha\x1b[K\x1b[?2026l");
+  CHECK(screen_update({"a", "b", "c"}, {"a"}) == "\x1b[?2026h\x1b[2;1H\x1b[J\x1b[?2026l");
   const auto yes = TerminalScreen::Colors::Yes, no = TerminalScreen::Colors::No;
   CHECK(styled_line({"good", FrameLine::Style::Good}, 10, yes) == "\x1b[32mgood\x1b[0m");
   CHECK(styled_line({"good", FrameLine::Style::Good}, 10, no) == "good");
