@@ -71,11 +71,10 @@ std::string styled_line(const FrameLine& line, std::size_t width, TerminalScreen
 }
 
 std::string screen_update(const std::vector<std::string>& before, const std::vector<std::string>& lines) {
-  // A place below the last line would be the last line itself where these fill the terminal, so what is there is cleared
-  // first.
+  // A place below the last line would be the last line itself where these fill the terminal, so what is there is
+  // cleared first.
   std::string text;
-  if (before.size() != lines.size())
-    text += fmt::format("\x1b[{};1H\x1b[J", std::min(before.size(), lines.size()) + 1);
+  if (before.size() != lines.size()) text += fmt::format("\x1b[{};1H\x1b[J", std::min(before.size(), lines.size()) + 1);
   for (std::size_t i = 0; i < lines.size(); ++i)
     if (i >= before.size() || before[i] != lines[i]) text += fmt::format("\x1b[{};1H{}\x1b[K", i + 1, lines[i]);
   if (text.empty()) return text;

@@ -352,7 +352,7 @@ class Evaluation {
     }
     record_.timing->reference_alone_before_ns = times.calls_ns;
     if (!on_device()) {
-      record_.timing->speedup_device_reason = "the CPU has no device clock: use speedup_call";
+      record_.timing->speedup_device_reason = "the CPU has no device clock; the speed-up of a call counts";
       return EarlyVerdict();
     }
     if (!times.replays) {
@@ -712,10 +712,8 @@ class Evaluation {
     if (auto doubtful = check_plausibility_of_timing(timing)) return *std::move(doubtful);
     if (const double slowdown = slowdown_beside_candidate(timing); slowdown > 1) {
       discount_reference(timing, slowdown);
-      record_.labels.push_back(
-          fmt::format("reference disturbed: {:.0f} % slower beside the candidate, so speedup_call is that over its "
-                      "time alone",
-                      100 * (slowdown - 1)));
+      record_.labels.push_back(fmt::format(
+          "reference disturbed: {:.0f} % slower beside the candidate, so its time alone counts", 100 * (slowdown - 1)));
     }
     if (on_device()) {
       if (auto doubtful = check_plausibility_of_device_time(timing)) return *std::move(doubtful);

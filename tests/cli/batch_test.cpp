@@ -312,7 +312,9 @@ TEST_CASE("several targets make a matrix of runs", "[cli][batch]") {
   // Another one of the same name, such as a second script of one interpreter, does not.
   CHECK(kgen.batch({"--llm", "other:", "--first", "1", "--name", "y"}) == 0);
   CHECK(fs::exists(kgen.path("out/a/y-scripted/events.jsonl")));
-  const auto named_alike = [](const auto& entry) { return entry.path().filename().string().starts_with("y-scripted-"); };
+  const auto named_alike = [](const auto& entry) {
+    return entry.path().filename().string().starts_with("y-scripted-");
+  };
   const fs::directory_iterator runs(kgen.path("out/a"));
   CHECK(std::count_if(begin(runs), end(runs), named_alike) == 1);
 }

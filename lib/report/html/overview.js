@@ -14,10 +14,12 @@ function headlines(data) {
           `${low === null ? "no interval" : "95 %: " + intervalText(low, figures.score.high)}, ${
               countText(figures.score.tasks, "run")}`),
       tile("pass@1", percentText(pass.value), `${countText(pass.tasks, "task")}`),
-      tile("Cost per correct kernel", numberText(figures.cost_per_correct), `${numberText(usage.cost)} in all`),
+      tile(
+          "Cost per correct kernel", numberText(figures.cost_per_correct),
+          usage.cost === null ? "no prices are known" : `${numberText(usage.cost)} in all`),
       tile(
           "Tokens per correct kernel", numberText(figures.tokens_per_correct && Math.round(figures.tokens_per_correct)),
-          `${numberText(usage.total_tokens)} in all`),
+          usage.total_tokens === null ? "the model did not report them" : `${numberText(usage.total_tokens)} in all`),
       tile(
           "Not over", String(totals.unfinished),
           totals.damaged ? `${countText(totals.damaged, "journal")} damaged` : "unfinished runs"));
@@ -133,7 +135,7 @@ function groupSections(groups) {
     device: "By device"
   };
   return element(
-      "div", {class: "columns broad"},
+      "div", null,
       Object.entries(titles)
           .filter(([name]) => groups[name].length > (name === "level" || name === "family" ? 0 : 1))
           .map(

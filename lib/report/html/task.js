@@ -281,8 +281,10 @@ function runFacts(run, details) {
     ["Distance from the floor", run.headroom],
     [
       "Spent",
-      `${countText(run.requests, "request")}, ${numberText(run.tokens)} tokens, cost ${numberText(run.cost)}, ${
-          numberText(run.minutes)} minutes`
+      [
+        countText(run.requests, "request"), run.tokens === null ? null : `${numberText(run.tokens)} tokens`,
+        run.cost === null ? null : `cost ${numberText(run.cost)}`, `${numberText(run.minutes)} minutes`
+      ].filter((part) => part).join(", ")
     ],
     ["Inputs", (described.inputs || []).join("; ")], ["Outputs", (described.outputs || []).join("; ")],
     [

@@ -52,7 +52,7 @@ const columns = [
     className: "number wide" },
   { id: "tokens", title: "tokens", value: (r) => -r.spent.tokens, text: (r) => count(r.spent.tokens),
     className: "number wide" },
-  { id: "cost", title: "cost", value: (r) => -r.spent.cost, text: (r) => r.spent.cost.toFixed(2),
+  { id: "cost", title: "cost", value: (r) => -r.spent.cost, text: (r) => r.spent.cost > 0 ? r.spent.cost.toFixed(2) : "-",
     className: "number wide" },
   { id: "time", title: "time", value: (r) => -r.spent.seconds, text: (r) => shortDuration(r.spent.seconds),
     className: "number wide" },

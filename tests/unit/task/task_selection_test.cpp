@@ -218,8 +218,9 @@ TEST_CASE("a list holds one source on each line, relative to its folder", "[task
   tree.add("lists/tasks/b.py");
   tree.add("lists/tasks/a.py");
   tree.add("lists/c#.py");
-  const auto list = tree.add("lists/some.txt",
-                             "\xEF\xBB\xBF# tasks of today\r\n\n  level3/40   # the GRU\r\ntasks\n\t# nothing\nc#.py\nlevel1/19");
+  const auto list =
+      tree.add("lists/some.txt",
+               "\xEF\xBB\xBF# tasks of today\r\n\n  level3/40   # the GRU\r\ntasks\n\t# nothing\nc#.py\nlevel1/19");
   CHECK(tree.names({.sources = {"level1/1"}, .list_files = {list.string()}}) ==
         Names{"1_Square", "40_GRUHidden", "a", "b", "c_", "19_ReLU"});
 }
