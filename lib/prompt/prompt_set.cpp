@@ -44,6 +44,7 @@ class Reader {
     const auto* members = root.if_object();
     if (members == nullptr) return wrong(places.of_value({}), "expected an object");
     set_.directory = directory_;
+    KERNELGEN_CHECK(check_names(*members));
     KERNELGEN_CHECK(read_default(*members));
     KERNELGEN_CHECK(read_patterns(*members));
     KERNELGEN_CHECK(read_hints(*members));
@@ -97,6 +98,18 @@ class Reader {
     for (const auto& entry : fs::directory_iterator(directory_, ignored))
       if (entry.path().extension() == ".txt") names.push_back(entry.path().filename().string());
     return "there is no prompt " + file + " in this folder" + did_you_mean(file, names);
+  }
+
+  /// Members of other names may be there, but not ones that were meant for those that are read.
+  [[nodiscard]] Result<void> check_names(const json::object& members) const {
+    static const std::vector<std::string> k_names{"default_prompt", "patterns", "reflection_hints"};
+    for (const auto& member : members) {
+      const std::string name(member.key());
+      if (std::find(k_names.begin(), k_names.end(), name) != k_names.end()) continue;
+      if (const auto hint = did_you_mean(name, k_names); !hint.empty())
+        return wrong(places_->of_key({name}), "unknown member " + name + hint);
+    }
+    return {};
   }
 
   Result<void> read_default(const json::object& members) {

@@ -129,6 +129,12 @@ TEST_CASE("what is wrong in a config.json is named with its line and column", "[
         "config.json:1:20: prompt latin.txt is no text in UTF-8");
 }
 
+TEST_CASE("a misspelt member is not passed over", "[prompt][prompt_set]") {
+  const SetDirectory directory;
+  CHECK(directory.refusal("{\n  \"pattern\": {}}") == "config.json:2:3: unknown member pattern; did you mean patterns?");
+  CHECK(directory.refusal("{\"reflection_hint\": {}}").find("did you mean reflection_hints?") != std::string::npos);
+}
+
 TEST_CASE("members that are not known and a byte order mark are passed over", "[prompt][prompt_set]") {
   const SetDirectory directory;
   directory.write("config.json", "\xEF\xBB\xBF{\"comment\": [1], \"default_prompt\": null}");
