@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <boost/json.hpp>
+#include <cmath>
 #include <map>
 
 #include "campaign_display.hpp"
@@ -128,6 +129,14 @@ std::string explain_estimate(const CampaignEstimate& estimate) {
   return text + "at most: " + join(bounds, ", ") + '\n';
 }
 
+/// Of requests and tokens.
+boost::json::object count_object(const ExpectedAmount& amount) {
+  const auto whole_number = [](const std::optional<double>& number) -> boost::json::value {
+    return number ? boost::json::value(std::llround(*number)) : boost::json::value(nullptr);
+  };
+  return {{"expected", whole_number(amount.expected)}, {"most", whole_number(amount.most)}};
+}
+
 boost::json::object amount_object(const ExpectedAmount& amount) {
   return {{"expected", value_or_null(amount.expected)}, {"most", value_or_null(amount.most)}};
 }
@@ -184,8 +193,8 @@ std::string estimate_to_json(const CampaignEstimate& estimate) {
   for (const auto& [status, count] : estimate.counts) counts[to_string(status)] = count;
   return to_pretty_json(boost::json::object{{"counts", std::move(counts)},
                                             {"selected", estimate.selected},
-                                            {"requests", amount_object(estimate.requests)},
-                                            {"tokens", amount_object(estimate.tokens)},
+                                            {"requests", count_object(estimate.requests)},
+                                            {"tokens", count_object(estimate.tokens)},
                                             {"cost", amount_object(estimate.cost)},
                                             {"device_seconds", amount_object(estimate.device_seconds)},
                                             {"seconds", amount_object(estimate.seconds)},

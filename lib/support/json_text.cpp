@@ -1,7 +1,11 @@
 #include "support/json_text.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <boost/json.hpp>
+#include <cmath>
+#include <utility>
 
 namespace kernelgen {
 inline namespace v0 {
@@ -10,6 +14,15 @@ namespace {
 namespace json = boost::json;
 
 bool is_leaf(const json::value& value) { return !value.is_object() && !value.is_array(); }
+
+/// 1.5 and 190.0, where the library writes 1.5E0 and 1.9E2. A reader that tells integers apart gets what was written.
+std::string write_leaf(const json::value& leaf) {
+  const auto* number = leaf.if_double();
+  if (number == nullptr || !std::isfinite(*number)) return json::serialize(leaf);
+  auto text = fmt::format("{}", *number);
+  if (text.find_first_of(".e") == text.npos) text += ".0";
+  return text;
+}
 
 void write_pretty(const json::value& value, const std::string& indent, std::string& out) {
   const std::string deeper = indent + "  ";
@@ -24,8 +37,14 @@ void write_pretty(const json::value& value, const std::string& indent, std::stri
     return;
   }
   const auto* array = value.if_array();
-  if (array == nullptr || std::all_of(array->begin(), array->end(), is_leaf)) {
-    out += json::serialize(value);
+  if (array == nullptr || array->empty()) {
+    out += write_leaf(value);
+    return;
+  }
+  if (std::all_of(array->begin(), array->end(), is_leaf)) {
+    char separator = '[';
+    for (const auto& leaf : *array) out += std::exchange(separator, ',') + write_leaf(leaf);
+    out += ']';
     return;
   }
   const char* separator = "[\n";

@@ -118,7 +118,7 @@ TEST_CASE("run --json prints the outcome and nothing else", "[cli][run]") {
   CHECK(kgen.run(run_arguments(kgen, {"--policy", "one-shot", "--samples", "1", "--json"})) == 0);
   CHECK(kgen.out.str().find("{\n  \"directory\": ") == 0);
   CHECK(kgen.out.str().find("\"best\": \"sample1\"") != std::string::npos);
-  CHECK(kgen.out.str().find("\"score\": 2E0") != std::string::npos);
+  CHECK(kgen.out.str().find("\"score\": 2.0") != std::string::npos);
 }
 
 TEST_CASE("the same command goes on, another one is refused", "[cli][run]") {
