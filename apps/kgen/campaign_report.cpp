@@ -56,9 +56,10 @@ std::string describe_sums(const CampaignOutcome& outcome) {
   std::vector<std::string> counts;
   for (const auto& [status, count] : outcome.counts()) counts.push_back(fmt::format("{} {}", count, to_string(status)));
   const auto& spent = outcome.spent;
-  auto text = fmt::format("{} run{}: {}\n{} requests, {} tokens, {} evaluations, ", outcome.runs.size(),
+  auto text = fmt::format("{} run{}: {}\n{} request{}, {} tokens, {} evaluation{}, ", outcome.runs.size(),
                           outcome.runs.size() == 1 ? "" : "s", join(counts, ", "), spent.requests,
-                          format_count(spent.tokens), spent.evaluations);
+                          spent.requests == 1 ? "" : "s", format_count(spent.tokens), spent.evaluations,
+                          spent.evaluations == 1 ? "" : "s");
   if (spent.cost > 0) text += fmt::format("cost {:.2f}, ", spent.cost);
   return text + format_duration(spent.time) + '\n';
 }

@@ -69,8 +69,8 @@ Result<std::optional<double>> price_of(const std::string& option, const std::vec
   if (prices.empty()) return std::optional<double>();
   if (prices.size() == 1) return std::optional(prices.front());
   if (prices.size() != models)
-    return invalid_batch(fmt::format("{}: {} prices for {} models; give one for all, or one for each --llm", option,
-                                     prices.size(), models));
+    return invalid_batch(fmt::format("{}: {} prices for {} model{}; give one for all, or one for each --llm", option,
+                                     prices.size(), models, models == 1 ? "" : "s"));
   return std::optional(prices[model]);
 }
 

@@ -48,7 +48,8 @@ Error WaitingActions::reason_to_stop(const std::string& model, const std::string
   }
   if (external_.empty()) return {ErrorCode::Internal, "the run stopped although nothing is waited for"};
   auto first = external_.begin()->second;
-  if (external_.size() > 1) first.message += "; further actions that wait: " + std::to_string(external_.size() - 1);
+  if (const auto others = external_.size() - 1; others > 0)
+    first.message += "; " + std::to_string(others) + (others == 1 ? " more step waits" : " more steps wait");
   return first;
 }
 

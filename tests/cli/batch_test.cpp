@@ -323,7 +323,7 @@ TEST_CASE("wrong options of batch are named before anything is spent", "[cli][ba
   const std::vector<std::pair<std::vector<std::string>, std::string>> wrong{
       {{"--max-tokens", "5"}, "--max-tokens and --max-cost need --max-output-tokens"},
       {{"--max-cost", "5", "--max-output-tokens", "9"}, "--max-cost, --task-max-cost and --price-cached need"},
-      {{"--price-input", "1", "--price-input", "2"}, "--price-input: 2 prices for 1 models"},
+      {{"--price-input", "1", "--price-input", "2"}, "--price-input: 2 prices for 1 model;"},
       {{"--seed", "4"}, "--seed needs --sample"},
       {{"--target", "cuba"}, "--target: "},
       {{"--retry", "never"}, "--retry: "},

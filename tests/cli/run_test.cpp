@@ -226,9 +226,8 @@ TEST_CASE("run without waiting exits with 75", "[cli][run]") {
   };
   CHECK(kgen.run(run_arguments(kgen, {"--no-wait"})) == 75);
   CHECK(kgen.llm_waiting == Waiting::Return);
-  CHECK(
-      kgen.err.str().find("kgen: there is no reply to relu.seed1 yet; further actions that wait: 1; the run is paused, "
-                          "and the same command goes on from here\n") != std::string::npos);
+  CHECK(kgen.err.str().find("kgen: there is no reply to relu.seed1 yet; 1 more step waits; the run is paused, "
+                            "and the same command goes on from here\n") != std::string::npos);
 }
 
 TEST_CASE("run for a GPU that is not here ends with 69 before anything is spent", "[cli][run]") {

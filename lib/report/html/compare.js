@@ -102,7 +102,15 @@ function ratioPlot(pairs) {
       element("p", {class: "quiet"}, says + "."));
 }
 
+/** What tells two results directories apart: their names, without what both paths begin with. */
+function shortNames(base, other) {
+  const [one, two] = [base.split("/"), other.split("/")];
+  while (one.length > 1 && two.length > 1 && one[0] === two[0]) [one, two].forEach((parts) => parts.shift());
+  return {base: one.join("/"), other: two.join("/")};
+}
+
 function pairTable(comparison) {
+  const names = shortNames(comparison.base, comparison.other);
   const side = (pair, name) => pair[name].correct ? scoreText(pair[name].score) : pair[name].failure || "-";
   const columns = [
     {label: "Task", value: (row) => row.task, show: (row) => element("bdi", null, row.task), class: "name"},
@@ -111,7 +119,7 @@ function pairTable(comparison) {
     ...["base", "other"].flatMap(
         (name) =>
             [{
-              label: name === "base" ? "First" : "Second",
+              label: visible(names[name]),
               number: true,
               value: (row) => row[name].score,
               show: (row) => side(row, name)
@@ -141,7 +149,8 @@ function pairTable(comparison) {
 
 function comparisonSection(comparison, isOneOfSeveral) {
   const lists = [
-    ["Only in the first", comparison.only_in_base], ["Only in the second", comparison.only_in_other],
+    [`Only in ${visible(comparison.base)}`, comparison.only_in_base],
+    [`Only in ${visible(comparison.other)}`, comparison.only_in_other],
     ["Not compared", comparison.excluded]
   ];
   return element(

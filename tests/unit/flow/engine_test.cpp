@@ -438,7 +438,7 @@ TEST_CASE("a machine that stays busy ends the run, which goes on later", "[flow]
   const auto first = run();
   REQUIRE_FALSE(first);
   CHECK(first.error().code == ErrorCode::Pending);
-  CHECK(first.error().message == "the machine is too busy to time a kernel: others work; further actions that wait: 1");
+  CHECK(first.error().message == "the machine is too busy to time a kernel: others work; 1 more step waits");
   busy = false;
   REQUIRE(run());
   for (const auto& [id, times] : world.model.asked()) CHECK(times == 1);

@@ -131,7 +131,8 @@ TEST_CASE("what is wrong in a config.json is named with its line and column", "[
 
 TEST_CASE("a misspelt member is not passed over", "[prompt][prompt_set]") {
   const SetDirectory directory;
-  CHECK(directory.refusal("{\n  \"pattern\": {}}") == "config.json:2:3: unknown member pattern; did you mean patterns?");
+  CHECK(directory.refusal("{\n  \"pattern\": {}}") ==
+        "config.json:2:3: unknown member pattern; did you mean patterns?");
   CHECK(directory.refusal("{\"reflection_hint\": {}}").find("did you mean reflection_hints?") != std::string::npos);
 }
 
