@@ -46,7 +46,7 @@ class EventProgram {
   std::deque<std::string> lines_;
   bool closing_ = false;
   std::optional<Error> failure_;
-  /// Whether the last start hung or failed, so that the next one will, too. Of the thread alone.
+  /// Whether the last start hung or could not be made, as the next one will. Of the thread alone.
   bool gives_up_ = false;
   std::thread thread_;
 };

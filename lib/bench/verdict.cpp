@@ -132,7 +132,7 @@ constexpr double k_hidden_ns = 1e3;
 constexpr double k_max_contention = 0.15;
 
 /// A reference that is slower beside the candidate by no more than this factor is discounted. Its caches are shared,
-/// and so is the machine with what else runs there: 1.03 to 1.08 were seen beside honest kernels.
+/// and so is the machine with what else runs there: 1.06 was seen beside an honest kernel.
 constexpr double k_most_discounted = 1.15;
 
 constexpr std::string_view k_disturbed = "reference disturbed";
