@@ -357,10 +357,12 @@ Result<ExitCode> run(const SelftestOptions& options, Context& context) {
   auto ended = answer_all(rows, evaluations, false, options.full, say);
   if (ended) ended = answer_all(rows, evaluations, true, options.full, say);
   progress.clear();
-  // An error may end the test. The file is written even then, because the answers before it help to find its cause.
+  // An error may end the test. The file and the answers are written even then, because the answers before it help to
+  // find its cause.
   const auto saved = options.save.empty() ? Result<void>() : save(options.save, std::move(machine), rows, ended);
+  std::erase_if(rows, [](const auto& row) { return !row.answer; });
+  if (!rows.empty()) context.out << (options.json ? rows_to_json(rows) : render(rows, context.out_terminal));
   KERNELGEN_CHECK(ended);
-  context.out << (options.json ? rows_to_json(rows) : render(rows, context.out_terminal));
   KERNELGEN_CHECK(saved);
   return exit_code_of(rows);
 }

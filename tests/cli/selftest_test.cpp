@@ -297,6 +297,18 @@ TEST_CASE("selftest saves the machine, each record, and the error that ended it"
   CHECK(kgen.run({"selftest", "--save", file, "--spool", kgen.path("."), kgen.path(".")}) == 64);
 }
 
+TEST_CASE("a selftest that is interrupted prints the answers that it has") {
+  Fixture kgen;
+  write_corpus(kgen);
+  kgen.judge = [](const EvaluationRequest& request) -> Result<EvaluationRecord> {
+    if (is_honest(request)) return Error{ErrorCode::Cancelled, "interrupted"};
+    return record_of(OutcomeKind::Accuracy, "mismatch");
+  };
+  CHECK(kgen.run({"selftest", "--attacks", kgen.path(".")}) == 130);
+  CHECK_THAT(kgen.out.str(), Catch::Contains("attacks/a.py"));
+  CHECK_THAT(kgen.out.str(), !Catch::Contains("honest/h.py"));
+}
+
 TEST_CASE("example kernels are honest kernels for the tasks of their names") {
   Fixture kgen;
   write_corpus(kgen);
