@@ -166,10 +166,13 @@ Result<void> answer_all(std::vector<Row>& rows, Evaluations& evaluations, bool t
     for (std::size_t i = next++; i < mine.size(); i = next++) {
       auto answer = evaluations.answer(mine[i]->which);
       const std::scoped_lock lock(mutex);
-      if (!answer) failure = answer.error();
+      if (answer) {
+        mine[i]->answer = *std::move(answer);
+        say(*mine[i]);
+      } else {
+        failure = answer.error();
+      }
       if (failure) return;
-      mine[i]->answer = *std::move(answer);
-      say(*mine[i]);
     }
   };
   std::vector<std::jthread> threads;
