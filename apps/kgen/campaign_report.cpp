@@ -37,7 +37,7 @@ std::string explain_unfinished(const CampaignOutcome& outcome) {
   std::map<std::string, std::vector<std::string>> names;
   std::vector<std::string> order;
   for (const auto& run : outcome.runs) {
-    // Of runs that another kgen has, one is named at the end.
+    // A busy run is left out here: the last line says how many another kgen has, and names one of them.
     if (is_over(run.status) || run.status == CampaignRunStatus::Busy || run.reason.empty()) continue;
     auto& list = names[run.reason];
     if (list.empty()) order.push_back(run.reason);
@@ -130,7 +130,7 @@ std::string explain_estimate(const CampaignEstimate& estimate) {
   return text + "at most: " + join(bounds, ", ") + '\n';
 }
 
-/// Of requests and tokens.
+/// An amount of requests or tokens, as whole numbers.
 boost::json::object count_object(const ExpectedAmount& amount) {
   const auto whole_number = [](const std::optional<double>& number) -> boost::json::value {
     return number ? boost::json::value(std::llround(*number)) : boost::json::value(nullptr);

@@ -5,6 +5,7 @@
 #include "core/enum_names.hpp"
 #include "core/target_registry.hpp"
 #include "support/sha256.hpp"
+#include "support/text.hpp"
 
 namespace kernelgen {
 inline namespace v0 {
@@ -12,15 +13,10 @@ namespace {
 
 /// True if a line of the source, behind blanks, begins with one of these.
 bool has_line_with(std::string_view source, std::initializer_list<std::string_view> beginnings) {
-  while (!source.empty()) {
-    const auto end = std::min(source.find('\n'), source.size());
-    auto line = source.substr(0, end);
-    source.remove_prefix(std::min(end + 1, source.size()));
-    line.remove_prefix(std::min(line.find_first_not_of(" \t"), line.size()));
-    if (std::any_of(beginnings.begin(), beginnings.end(), [&](auto text) { return line.starts_with(text); }))
-      return true;
-  }
-  return false;
+  const auto lines = split_lines(source);
+  return std::any_of(lines.begin(), lines.end(), [&](auto line) {
+    return std::any_of(beginnings.begin(), beginnings.end(), [&](auto text) { return trim(line).starts_with(text); });
+  });
 }
 
 /// Text in comments and strings seldom stands at the beginning of a line.

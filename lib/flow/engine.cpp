@@ -154,8 +154,8 @@ class Engine {
     return state_.finished && !more && !reopens_actions();
   }
 
-  /// True if what is left of a run that was continued is to watch its winner. An earlier session may have been told
-  /// not to, but in a run that was never continued before.
+  /// True if a run was continued and ended, and its winner is still to be watched. In a run that was never continued,
+  /// an unwatched winner proves nothing: its session may have been told not to watch.
   [[nodiscard]] bool was_continued_and_stopped() const {
     return state_.continuations > 0 && needs_winner_check(state_, request_);
   }

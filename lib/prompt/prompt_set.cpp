@@ -25,7 +25,6 @@ constexpr const char* k_config = "config.json";
 constexpr std::size_t k_max_config_bytes = 1u << 20;
 constexpr std::size_t k_max_prompt_bytes = 1u << 20;
 constexpr std::size_t k_max_problem = 300;
-constexpr std::string_view k_utf8_mark = "\xEF\xBB\xBF";
 
 boost::regex compile_pattern(const std::string& pattern) {
   return boost::regex(pattern, boost::regex::perl | boost::regex::icase);
@@ -216,8 +215,7 @@ bool is_prompt_set(const fs::path& directory) {
 }
 
 Result<PromptSet> parse_prompt_set(const fs::path& directory, std::string_view text) {
-  if (text.starts_with(k_utf8_mark)) text.remove_prefix(k_utf8_mark.size());
-  return Reader(directory, text).read();
+  return Reader(directory, without_byte_order_mark(text)).read();
 }
 
 Result<PromptSet> read_prompt_set(const fs::path& directory) {

@@ -9,8 +9,6 @@ namespace kernelgen {
 inline namespace v0 {
 namespace {
 
-constexpr std::string_view k_byte_order_mark = "\xEF\xBB\xBF";
-
 /// With a deeper indent, three backticks are part of a docstring or a comment and close nothing (CommonMark's limit).
 constexpr std::size_t k_max_fence_indent = 3;
 
@@ -107,7 +105,7 @@ class FenceScanner {
 }  // namespace
 
 std::string normalize_lines(std::string_view text) {
-  if (text.substr(0, k_byte_order_mark.size()) == k_byte_order_mark) text.remove_prefix(k_byte_order_mark.size());
+  text = without_byte_order_mark(text);
   std::string plain;
   plain.reserve(text.size());
   for (std::size_t i = 0; i < text.size(); ++i) {

@@ -158,6 +158,12 @@ std::string_view trim(std::string_view text) {
   return text.substr(first, text.find_last_not_of(k_space) - first + 1);
 }
 
+std::string_view without_byte_order_mark(std::string_view text) {
+  constexpr std::string_view k_mark = "\xEF\xBB\xBF";
+  if (text.starts_with(k_mark)) text.remove_prefix(k_mark.size());
+  return text;
+}
+
 std::string join(std::span<const std::string> parts, std::string_view separator) {
   std::string text;
   for (std::size_t i = 0; i < parts.size(); ++i) {

@@ -29,6 +29,8 @@ inline namespace v0 {
   return text.find(part) != text.npos;
 }
 [[nodiscard]] std::string_view trim(std::string_view text);
+/// The text behind the mark with which some editors begin a file in UTF-8.
+[[nodiscard]] std::string_view without_byte_order_mark(std::string_view text);
 [[nodiscard]] std::string join(std::span<const std::string> parts, std::string_view separator);
 /// Parts between separators, empty ones included: "a,,b" has three.
 [[nodiscard]] std::vector<std::string_view> split(std::string_view text, char separator);

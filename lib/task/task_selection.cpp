@@ -216,12 +216,9 @@ Result<std::vector<SourceText>> read_list(const std::string& file) {
   KERNELGEN_TRY(const auto text, read_file(file, k_max_list_bytes));
   if (!is_valid_utf8(text) || text.find('\0') != std::string::npos)
     return Error{ErrorCode::InvalidArgument, "cannot use the list " + file + ": not a text in UTF-8"};
-  constexpr std::string_view k_byte_order_mark = "\xef\xbb\xbf";
-  auto lines = std::string_view(text);
-  if (lines.starts_with(k_byte_order_mark)) lines.remove_prefix(k_byte_order_mark.size());
   std::vector<SourceText> sources;
   int number = 0;
-  for (const auto line : split_lines(lines)) {
+  for (const auto line : split_lines(without_byte_order_mark(text))) {
     ++number;
     const auto source = strip_comment(line);
     if (!source.empty())
