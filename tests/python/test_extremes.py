@@ -14,6 +14,7 @@ from kernelgen_judge.check import ROUNDING_LOTS
 from kernelgen_judge.compare import Expected, with_truth_where_right
 from kernelgen_judge.distributions import REPEATS, SPECIAL, family_of, inspect_inputs, is_about_range, make_inputs, slack_of
 from kernelgen_judge.oracle import Oracle, OracleBudget
+from kernelgen_judge.stability import answers_nearby, is_wrong_like
 from kernelgen_judge.target import Truth
 from kernelgen_judge.task import CallInputs, Task
 from kernelgen_judge.values import Flat
@@ -306,6 +307,56 @@ class Special(unittest.TestCase):
     def test_integers_alone_have_no_special_values(self) -> None:
         admission = admit(task_from(model("return x * 2.0", "[torch.randint(9, (64, 96))]")), seed=5)
         self.assertEqual(admission.probe, "")
+
+
+class ChaoticElementsTest(unittest.TestCase):
+    """The sine of a huge number says nothing: one unit in its last place is more than a period."""
+
+    def setUp(self) -> None:
+        self.task = task_from(model("return torch.where(x.abs() > 1e6, 10 * torch.sin(x), x)", "[torch.randn(64, 64)]"))
+        self.reference = self.task.build(1)
+        inputs = self.task.make_inputs(2)
+        x = inputs.tensors["x"].clone()
+        x.view(-1)[100:104] = torch.tensor([1e9, -3e9, 2e9, 5e8])
+        self.inputs = inputs.replace({"x": x})
+        self.outputs = self.reference.run(self.inputs, 1).outputs
+        oracle = Oracle(self.reference, OracleBudget(), 0.0)
+        self.expected = Expected(self.outputs, oracle.run(self.inputs, 1, []), slack=slack_of("spikes_1e8"))
+
+    def is_excused(self, change: Callable[[torch.Tensor], object]) -> bool:
+        answer = self.outputs.tensors["output"].clone()
+        change(answer.view(-1))
+        comparison = self.expected.compare({"output": answer})
+        self.assertEqual(comparison.detail, "mismatch")
+        return is_wrong_like(answers_nearby(self.reference, self.inputs, 1, []), self.expected, comparison)
+
+    def test_an_answer_that_is_wrong_where_the_reference_is_by_chance_is_excused(self) -> None:
+        self.assertTrue(self.is_excused(lambda answer: answer[100:104].mul_(-1)))
+
+    def test_one_that_is_wrong_in_many_more_elements_is_not(self) -> None:
+        self.assertFalse(self.is_excused(lambda answer: answer[100:140].neg_().sub_(9)))
+
+    def test_nor_is_any_where_the_reference_stays_right(self) -> None:
+        task = task_from(model("return x.clamp(-1e9, 1e9)", "[torch.randn(64, 64)]"))
+        reference, x = task.build(1), task.make_inputs(2).tensors["x"].clone()
+        x.view(-1)[100:104] = 1e8
+        inputs = task.make_inputs(2).replace({"x": x})
+        outputs = reference.run(inputs, 1).outputs
+        expected = Expected(outputs, Oracle(reference, OracleBudget(), 0.0).run(inputs, 1, []), slack=slack_of("spikes_1e8"))
+        comparison = expected.compare({"output": x.clamp(-1e6, 1e6)})
+        self.assertFalse(is_wrong_like(answers_nearby(reference, inputs, 1, []), expected, comparison))
+
+    def test_nor_are_integers(self) -> None:
+        task = task_from(model("return torch.where(x.abs() > 1e6, 10 * torch.sin(x), x).round().long()", "[torch.randn(64, 64)]"))
+        reference = task.build(1)
+        inputs = task.make_inputs(2).replace({"x": self.inputs.tensors["x"]})
+        outputs = reference.run(inputs, 1).outputs
+        answer = outputs.tensors["output"].clone()
+        answer.view(-1)[100] += 1
+        expected = Expected(outputs)
+        comparison = expected.compare({"output": answer})
+        self.assertFalse(comparison.correct)
+        self.assertFalse(is_wrong_like(answers_nearby(reference, inputs, 1, []), expected, comparison))
 
 
 if __name__ == "__main__":

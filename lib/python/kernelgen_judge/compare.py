@@ -65,11 +65,13 @@ class OutputError:
     kernelbench_allclose: bool = False
     #: True if this output makes the answer wrong. Not in JSON.
     wrong: bool = False
+    #: How many elements are outside of what is allowed. Not in JSON.
+    wrong_elements: int = 0
     #: The sum of the squared errors. Not in JSON.
     squares: float = 0.0
 
     def to_json(self) -> dict[str, Any]:
-        hidden = ("wrong", "squares")
+        hidden = ("wrong", "wrong_elements", "squares")
         return {key: _finite(value) for key, value in self.__dict__.items() if value is not None and key not in hidden}
 
 
@@ -222,7 +224,7 @@ def _compare_one(target: Target, candidate: torch.Tensor) -> tuple[OutputError, 
     if nonfinite is not None:
         error.max_error_ratio = math.inf
         return error, ("nan", nonfinite)
-    error.max_error_ratio = worst.scaled
+    error.max_error_ratio, error.wrong_elements = worst.scaled, worst.wrong
     if target.has_float64:
         error.rms_error_vs_float64 = target.error_against_oracle(values)
     if worst.wrong:
