@@ -79,6 +79,7 @@ ExitCode exit_code_for(const Error& error) {
     case ErrorCode::NotFound:
     case ErrorCode::PermissionDenied:
     case ErrorCode::InvalidTask:
+    case ErrorCode::PromptTooLong:
       return ExitCode::Usage;
     case ErrorCode::NoSpace:
     case ErrorCode::Io:

@@ -42,6 +42,7 @@
 #include <kernelgen/flow/stages.hpp>
 #include <kernelgen/llm/clients.hpp>
 #include <kernelgen/llm/llm_client.hpp>
+#include <kernelgen/llm/providers.hpp>
 #include <kernelgen/llm/scripted_client.hpp>
 #include <kernelgen/platform/platform.hpp>
 #include <kernelgen/profile/findings.hpp>

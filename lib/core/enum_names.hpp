@@ -43,6 +43,7 @@ inline constexpr auto names_of<ErrorCode> = make_names<ErrorCode>({
     {ErrorCode::InvalidTask, "invalid_task"},
     {ErrorCode::OutOfMemory, "out_of_memory"},
     {ErrorCode::Busy, "busy"},
+    {ErrorCode::PromptTooLong, "prompt_too_long"},
     {ErrorCode::Pending, "pending"},
     {ErrorCode::Internal, "internal"},
 });

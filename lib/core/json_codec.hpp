@@ -81,8 +81,9 @@ BOOST_DESCRIBE_STRUCT(EvaluationRecord, (),
                        outcome, labels, task, compile, tolerance, cases, weights, timing, work, sanitizers,
                        compiled_for, environment, phases))
 BOOST_DESCRIBE_STRUCT(Prompt, (), (kind, text, estimated_tokens, dropped, fingerprint))
-BOOST_DESCRIBE_STRUCT(TokenUsage, (), (input_tokens, output_tokens, cached_tokens, reasoning_tokens))
-BOOST_DESCRIBE_STRUCT(Reply, (), (text, finish, usage, model, latency))
+BOOST_DESCRIBE_STRUCT(TokenUsage, (),
+                      (input_tokens, output_tokens, cached_tokens, reasoning_tokens, cache_write_tokens))
+BOOST_DESCRIBE_STRUCT(Reply, (), (text, finish, usage, model, latency, first_output, request_id, left_out))
 BOOST_DESCRIBE_STRUCT(Analysis, (),
                       (worth_optimizing, reason, bottleneck, method, plan, expected_speedup, output_requirement,
                        correction))
@@ -162,7 +163,9 @@ inline void complete(EvaluationRecord& record, const json::object& members) {
 template <class T>
 std::string member_name(const char* name) {
   if constexpr (std::is_same_v<T, std::chrono::milliseconds>) return std::string(name) + "_ms";
-  if constexpr (std::is_same_v<T, std::chrono::nanoseconds>) return std::string(name) + "_ns";
+  if constexpr (std::is_same_v<T, std::chrono::nanoseconds> ||
+                std::is_same_v<T, std::optional<std::chrono::nanoseconds>>)
+    return std::string(name) + "_ns";
   return name;
 }
 

@@ -1,10 +1,17 @@
 #pragma once
 
+/// \file
+/// HTTP requests, all of them on one thread.
+
 #include <chrono>
 #include <cstddef>
+#include <functional>
+#include <map>
+#include <memory>
 #include <optional>
 #include <stop_token>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include <kernelgen/core/result.hpp>
@@ -14,7 +21,19 @@
 namespace kernelgen {
 inline namespace v0 {
 
-/// One POST request.
+/// What is known of an answer before its body.
+struct HttpHead {
+  long status = 0;
+  /// By name in lower case; of equal names the last one.
+  std::map<std::string, std::string, std::less<>> headers;
+  /// Target of a redirection; it is not followed.
+  std::string redirect;
+
+  /// The value of a header; empty when there is none. `name` is in lower case.
+  [[nodiscard]] std::string_view header(std::string_view name) const;
+};
+
+/// One request: POST with a body, GET without.
 struct HttpRequest {
   std::string url;
   /// Headers as "Name: value".
@@ -28,20 +47,24 @@ struct HttpRequest {
   std::string ca_file;
   /// Limit from the call to the last byte.
   std::chrono::milliseconds timeout{0};
+  /// Limit of name resolution, connection and TLS together.
+  std::chrono::milliseconds connect_timeout{30'000};
+  /// Longest silence before the first byte of the answer; unset: none but `timeout`.
+  std::optional<std::chrono::milliseconds> first_byte_timeout;
   /// Longest silence within an answer that has begun.
   std::chrono::milliseconds idle_timeout{0};
-  /// Limit of the answer; a longer one is given up.
+  /// Limit of the answer, decompressed; a longer one is given up.
   std::size_t max_body_bytes = 16u << 20;
+  /// Takes each piece of the body as it arrives, instead of HttpResponse::body. Called from the thread of the
+  /// transfers, which it must not hold up, and never after the request is over.
+  std::function<void(const HttpHead&, std::string_view)> on_body{};
 };
 
 /// The answer of the server, whatever its status.
-struct HttpResponse {
-  long status = 0;
-  std::string body;
+struct HttpResponse : HttpHead {
   /// Retry-After, given in seconds or as a date.
   std::optional<std::chrono::milliseconds> retry_after;
-  /// Target of a redirection; it is not followed.
-  std::string redirect;
+  std::string body;
 };
 
 /// The reason why there is no answer.
@@ -56,10 +79,18 @@ struct HttpOutcome {
   HttpFailure failure;
 };
 
-/// Sends `request` and waits for the answer. Thread-safe. Follows no redirection, raises no SIGPIPE, checks
-/// certificates. Codes of failures: Timeout (the request's), Cancelled (within milliseconds), Unavailable for
-/// everything else. Messages hold nothing of the headers.
-[[nodiscard]] HttpOutcome http_post(const HttpRequest& request, const std::stop_token& stop);
+/// Carries out requests. Thread-safe.
+class HttpEngine {
+ public:
+  virtual ~HttpEngine() = default;
+  /// Sends `request` and waits for the answer. Codes of failures: Timeout (the request's), Cancelled (within
+  /// milliseconds), Unavailable for everything else. Messages hold nothing of the headers.
+  [[nodiscard]] virtual HttpOutcome send(const HttpRequest& request, const std::stop_token& stop) = 0;
+};
+/// Makes an engine with a thread of its own, which carries any number of requests at once and keeps connections for the
+/// next ones. It follows no redirection, raises no SIGPIPE, checks certificates, and takes compressed answers. It is
+/// destroyed when no request is under way. Internal when libcurl cannot be used.
+[[nodiscard]] Result<std::unique_ptr<HttpEngine>> make_http_engine();
 
 }  // namespace v0
 }  // namespace kernelgen

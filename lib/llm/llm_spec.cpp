@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include <kernelgen/llm/clients.hpp>
+#include <kernelgen/llm/providers.hpp>
 
 #include "support/command_text.hpp"
 #include "support/text.hpp"
@@ -19,7 +20,6 @@ using Client = Result<std::unique_ptr<LLMClient>>;
 
 /// Bytes of an address that a message shows.
 constexpr std::size_t k_max_shown = 100;
-constexpr std::string_view k_default_url = "https://api.openai.com/v1";
 
 /// The first variable that is set and not empty.
 std::string first_of(const std::map<std::string, std::string>& environment, std::initializer_list<const char*> names) {
@@ -55,21 +55,25 @@ bool looks_like_address(std::string_view text) {
   return name == "localhost" || numeric || text.ends_with("/v1");
 }
 
-/// Splits "MODEL[@URL]". InvalidArgument for an address without its scheme; `kind` is for the message.
-Result<OpenAIClientOptions> model_and_address(std::string_view kind, std::string_view text) {
-  OpenAIClientOptions options;
-  std::tie(options.model, options.base_url) = split_model(text);
-  if (const auto at = text.rfind('@');
-      options.base_url.empty() && at != text.npos && looks_like_address(text.substr(at + 1)))
+/// The model and the address of "MODEL[@URL]".
+struct ModelAddress {
+  std::string model;
+  std::string url;
+};
+/// InvalidArgument for an address without its scheme; `kind` is for the message.
+Result<ModelAddress> model_and_address(std::string_view kind, std::string_view text) {
+  ModelAddress found;
+  std::tie(found.model, found.url) = split_model(text);
+  if (const auto at = text.rfind('@'); found.url.empty() && at != text.npos && looks_like_address(text.substr(at + 1)))
     return Error{ErrorCode::InvalidArgument,
                  fmt::format("the address {1} lacks its scheme: write {0}:MODEL@http://{1} or https://{1}", kind,
                              sanitize_line(text.substr(at + 1), k_max_shown)),
                  {}};
-  return options;
+  return found;
 }
 
-/// Makes the client of a server, with the proxy and the certificates that the environment names.
-Client make_server_client(OpenAIClientOptions options, const std::map<std::string, std::string>& environment) {
+/// Takes the proxy and the certificates that the environment names.
+void read_network_variables(ServerClientOptions& options, const std::map<std::string, std::string>& environment) {
   // The names that curl and similar programs agree on. HTTP_PROXY in capitals is not among them: web servers set it to
   // what a client sends as the header "Proxy".
   options.proxy = begins_with(options.base_url, "https:") ? first_of(environment, {"https_proxy", "HTTPS_PROXY"})
@@ -77,36 +81,44 @@ Client make_server_client(OpenAIClientOptions options, const std::map<std::strin
   if (options.proxy.empty()) options.proxy = first_of(environment, {"all_proxy", "ALL_PROXY"});
   options.no_proxy = first_of(environment, {"no_proxy", "NO_PROXY"});
   options.ca_file = first_of(environment, {"CURL_CA_BUNDLE", "SSL_CERT_FILE"});
-  return make_openai_client(std::move(options));
 }
 
-Client make_openai(std::string_view text, const std::map<std::string, std::string>& environment) {
-  KERNELGEN_TRY(auto options, model_and_address("openai", text));
-  if (options.base_url.empty()) options.base_url = first_of(environment, {"OPENAI_BASE_URL"});
-  if (options.base_url.empty()) options.base_url = k_default_url;
-  options.api_key = first_of(environment, {"OPENAI_API_KEY"});
-  if (options.api_key.empty() && begins_with(options.base_url, "https://api.openai.com"))
-    return Error{ErrorCode::MissingTool,
-                 "OPENAI_API_KEY is not set; set it, or name another server: openai:MODEL@http://localhost:8000/v1",
-                 {}};
-  return make_server_client(std::move(options), environment);
-}
-
-/// A server of which the environment says all that the text leaves out.
-Client make_gateway(std::string_view text, const std::map<std::string, std::string>& environment) {
-  KERNELGEN_TRY(auto options, model_and_address("gateway", text));
+Client make_server(const Provider& provider, std::string_view text, const LLMSpecContext& context) {
   const auto missing = [](std::string message) { return Error{ErrorCode::MissingTool, std::move(message), {}}; };
-  options.api_key = first_of(environment, {"LLM_GATEWAY_KEY"});
-  if (options.api_key.empty())
-    return missing("LLM_GATEWAY_KEY is empty or not set; set it to the key of the gateway, or name another model");
-  if (options.base_url.empty()) options.base_url = first_of(environment, {"LLM_GATEWAY_URL"});
+  const auto variable = [&](const std::string& name) {
+    return name.empty() ? std::string() : first_of(context.environment, {name.c_str()});
+  };
+  const auto& name = provider.name;
+  KERNELGEN_TRY(auto named, model_and_address(name, text));
+  ServerClientOptions options;
+  options.protocol = provider.protocol;
+  options.provider = name;
+  options.key_header = provider.key_header;
+  options.streaming = provider.streams ? Streaming::On : Streaming::Off;
+  options.max_concurrent = provider.max_concurrent;
+  options.traffic = context.traffic;
+  options.api_key = variable(provider.key_variable);
+  options.base_url = named.url.empty() ? variable(provider.base_url_variable) : named.url;
+  const bool is_own_url = options.base_url.empty() || options.base_url == provider.base_url;
+  if (options.api_key.empty() && provider.needs_key && (is_own_url || provider.base_url.empty()))
+    return missing(provider.base_url.empty()
+                       ? fmt::format("{} is empty or not set; set it to the key of {}, or name another model",
+                                     provider.key_variable, name)
+                       : fmt::format("{} is not set; set it, or name another server: {}:MODEL@http://localhost:8000/v1",
+                                     provider.key_variable, name));
+  if (options.base_url.empty()) options.base_url = provider.base_url;
   if (options.base_url.empty())
     return missing(
-        "LLM_GATEWAY_URL is not set; set it to the address of the gateway, such as https://gateway.example.com/v1, or "
-        "name another model");
-  if (options.model.empty()) options.model = first_of(environment, {"LLM_GATEWAY_MODEL"});
-  if (options.model.empty()) return missing("LLM_GATEWAY_MODEL is not set; set it, or write gateway:MODEL");
-  return make_server_client(std::move(options), environment);
+        fmt::format("{} is not set; set it to the address of {}, such as https://{}.example.com/v1, or name "
+                    "another model",
+                    provider.base_url_variable, name, name));
+  options.model = named.model.empty() ? variable(provider.model_variable) : named.model;
+  if (options.model.empty())
+    return missing(fmt::format("{} is not set; set it, or write {}:MODEL", provider.model_variable, name));
+  if (const auto* facts = find_model(provider, options.model); facts != nullptr && facts->max_output_tokens)
+    options.default_output_tokens = *facts->max_output_tokens;
+  read_network_variables(options, context.environment);
+  return make_server_client(std::move(options));
 }
 
 Client make_command(std::string_view text, const LLMSpecContext& context) {
@@ -123,9 +135,7 @@ Result<std::unique_ptr<LLMClient>> make_llm_client(std::string_view spec, const 
   const auto colon = spec.find(':');
   const auto kind = spec.substr(0, colon);
   const auto rest = colon == std::string_view::npos ? std::string_view() : trim(spec.substr(colon + 1));
-  if (kind == "gateway" && (colon == spec.npos || !rest.empty())) return make_gateway(rest, context.environment);
   if (!rest.empty()) {
-    if (kind == "openai") return make_openai(rest, context.environment);
     if (kind == "command") return make_command(rest, context);
     if (kind == "replay") return make_replay_client(rest, context.replay);
     if (kind == "mailbox") {
@@ -135,11 +145,15 @@ Result<std::unique_ptr<LLMClient>> make_llm_client(std::string_view spec, const 
       return make_mailbox_client(std::move(options));
     }
   }
+  const auto& providers = context.providers != nullptr ? *context.providers : known_providers();
+  const auto* provider = find_provider(providers, kind);
+  if (provider != nullptr && (!rest.empty() || (colon == spec.npos && !provider->model_variable.empty())))
+    return make_server(*provider, rest, context);
   // The text is not repeated: it may be a key that was given to the wrong option.
-  return Error{
-      ErrorCode::InvalidArgument,
-      "a model is named by openai:MODEL, openai:MODEL@URL, gateway, command:PROGRAM ARG..., mailbox:DIR or replay:FILE",
-      {}};
+  return Error{ErrorCode::InvalidArgument,
+               "a model is named by PROVIDER:MODEL, PROVIDER:MODEL@URL (providers: kgen models), command:PROGRAM "
+               "ARG..., mailbox:DIR or replay:FILE",
+               {}};
 }
 
 }  // namespace v0

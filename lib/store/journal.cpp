@@ -4,7 +4,6 @@
 #include <unistd.h>
 
 #include <cerrno>
-#include <cstdio>
 #include <utility>
 
 #include "store/run_files.hpp"
@@ -107,15 +106,7 @@ class FileJournal final : public Journal {
 }  // namespace
 
 std::optional<std::chrono::system_clock::time_point> parse_utc(std::string_view iso8601) {
-  using namespace std::chrono;
-  int y = 0, m = 0, d = 0, hour = 0, minute = 0, second = 0, millisecond = 0;
-  constexpr int k_fields = 7;
-  if (std::sscanf(std::string(iso8601).c_str(), "%4d-%2d-%2dT%2d:%2d:%2d.%3dZ", &y, &m, &d, &hour, &minute, &second,
-                  &millisecond) != k_fields)
-    return std::nullopt;
-  const year_month_day date(year(y), month(static_cast<unsigned>(m)), day(static_cast<unsigned>(d)));
-  if (!date.ok()) return std::nullopt;
-  return sys_days(date) + hours(hour) + minutes(minute) + seconds(second) + milliseconds(millisecond);
+  return parse_utc_iso8601(iso8601);
 }
 
 std::unique_ptr<Journal> make_memory_journal(TimeSource clock) {

@@ -24,10 +24,10 @@ const std::string k_kernel = R"({"model": "served", "choices": [{"finish_reason"
   "usage": {"prompt_tokens": 11, "completion_tokens": 5}})";
 
 std::unique_ptr<LLMClient> client_of(const std::string& base_url) {
-  OpenAIClientOptions options;
+  ServerClientOptions options;
   options.base_url = base_url;
   options.model = "m";
-  return make_openai_client(options).value();
+  return make_server_client(options).value();
 }
 
 /// Four samples, one after the other, with kgen's own waits and attempts.
@@ -117,11 +117,11 @@ TEST_CASE("whatever else a server does instead of answering pauses a search", "[
   HttpServer server([&](const HttpServer::Request&, const HttpServer::Connection& connection) {
     connection.answer(wrong.status, wrong.body);
   });
-  OpenAIClientOptions options;
+  ServerClientOptions options;
   options.base_url = server.base_url();
   options.model = "m";
   options.retry.base = 1ms;
-  const auto client = make_openai_client(options).value();
+  const auto client = make_server_client(options).value();
   const auto journal = make_memory_journal(real_time());
   CHECK(holds(paused(search(*client, *journal), *journal), wrong.words));
 }

@@ -54,11 +54,27 @@ enum class FinishReason {
 
 /// The cost of a request in tokens, as reported by the provider; absent where it reports none.
 struct TokenUsage {
+  /// All tokens of the prompt, those of a cache among them.
   std::optional<std::int64_t> input_tokens;
+  /// All tokens that were made, reasoning among them.
   std::optional<std::int64_t> output_tokens;
+  /// Input tokens that were read from the provider's cache.
   std::optional<std::int64_t> cached_tokens;
   std::optional<std::int64_t> reasoning_tokens;
+  /// Input tokens that were written to the provider's cache, where that has a price of its own.
+  std::optional<std::int64_t> cache_write_tokens{};
   bool operator==(const TokenUsage&) const = default;
+};
+
+/// Prices of a model's tokens, in any one currency.
+struct Prices {
+  double per_million_input = 0;
+  double per_million_output = 0;
+  /// Input that the provider had seen before; unset: the same as other input.
+  std::optional<double> per_million_cached{};
+  /// Input that the provider keeps from now on; unset: the same as other input.
+  std::optional<double> per_million_cache_write{};
+  bool operator==(const Prices&) const = default;
 };
 
 /// The answer of a model.
@@ -69,6 +85,12 @@ struct Reply {
   /// The provider's name for it; empty where it is unknown.
   std::string model;
   std::chrono::nanoseconds latency{0};
+  /// The time until the first byte of reasoning or text; unset where the answer came in one piece.
+  std::optional<std::chrono::nanoseconds> first_output{};
+  /// The provider's name for the request; empty where it gives none.
+  std::string request_id{};
+  /// What of the request the model refused, and was left out: "temperature".
+  std::string left_out{};
 };
 
 }  // namespace v0

@@ -35,6 +35,7 @@ enum class ErrorCode {
   InvalidTask,       ///< the task file cannot be used; the message gives the reason
   OutOfMemory,       ///< the task needs more memory, of the machine or of its device, than is available
   Busy,              ///< another process holds the resource
+  PromptTooLong,     ///< a model takes only shorter prompts
   Pending,           ///< work done elsewhere is not finished, and the caller did not want to wait
   Internal,          ///< a bug in kernelgen
 };

@@ -44,14 +44,6 @@ struct Backends {
   Profiler* profiler = nullptr;
 };
 
-/// Prices of a model's tokens, in any one currency.
-struct Prices {
-  double per_million_input = 0;
-  double per_million_output = 0;
-  /// Input that the provider had seen before; unset: the same as other input.
-  std::optional<double> per_million_cached{};
-};
-
 /// Limits of a run; the first that is reached ends it. Unset: no limit.
 struct Budget {
   /// Tokens as providers count them, estimated at four bytes a token where they report none.

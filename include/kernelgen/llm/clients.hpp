@@ -34,16 +34,51 @@ struct RetryOptions {
   std::chrono::milliseconds longest{60'000};
 };
 
-/// A server with OpenAI's chat completions.
-struct OpenAIClientOptions {
+/// The form in which a server is asked. Stored by name.
+enum class LLMProtocol {
+  ChatCompletions,  ///< OpenAI's chat completions, which most servers speak
+  Responses,        ///< OpenAI's responses
+  Messages,         ///< Anthropic's messages
+  GenerateContent,  ///< Google's Gemini
+};
+/// "chat-completions", "responses", "messages", "generate-content".
+[[nodiscard]] std::string_view to_string(LLMProtocol protocol);
+[[nodiscard]] std::optional<LLMProtocol> parse_llm_protocol(std::string_view name);
+
+/// Whether replies arrive while they are written.
+enum class Streaming { On, Off };
+
+/// What all clients of a program share: one thread for their connections, and the limits that servers have told, so
+/// that runs with one key do not get in each other's way.
+class ServerTraffic;
+/// Internal when libcurl cannot be used.
+[[nodiscard]] Result<std::shared_ptr<ServerTraffic>> make_server_traffic();
+
+/// A server with one of the protocols.
+struct ServerClientOptions {
+  LLMProtocol protocol = LLMProtocol::ChatCompletions;
+  /// The first word of the client's identity.
+  std::string provider = "openai";
   /// URL up to and including the version: "https://api.openai.com/v1", "http://localhost:8000/v1".
   std::string base_url;
   std::string model;
-  /// Bearer token; empty: none. Never logged, never in a message.
+  /// Empty: none is sent. Never logged, never in a message.
   std::string api_key;
+  /// The header that carries the key, up to the key, such as "api-key: "; empty: the protocol's.
+  std::string key_header{};
+  /// Off for servers that cannot stream. One that refuses is asked again without.
+  Streaming streaming = Streaming::On;
+  /// Limit of a reply for requests that have none; used by Anthropic's protocol, which demands one.
+  std::int64_t default_output_tokens = 32'000;
+  /// Most requests in flight at once; unset: any number.
+  std::optional<int> max_concurrent{};
   RetryOptions retry;
-  /// Longest silence within an answer that has begun. Before its first byte only the request's own timeout counts: the
-  /// answer comes in one piece, a thinking model sends nothing, and repeating its work would be paid twice.
+  /// Limit of name resolution, connection and TLS together.
+  std::chrono::milliseconds connect_timeout{30'000};
+  /// Longest silence before the first byte of an answer; unset: only the request's own timeout counts, because a
+  /// thinking model may send nothing, and repeating its work would be paid twice.
+  std::optional<std::chrono::milliseconds> first_byte_timeout{};
+  /// Longest silence within an answer that has begun.
   std::chrono::milliseconds idle_timeout{120'000};
   /// "http://proxy:3128"; empty: none. The library does not read the environment; make_llm_client() does.
   std::string proxy{};
@@ -51,9 +86,11 @@ struct OpenAIClientOptions {
   std::string no_proxy{};
   /// Certificate authorities to trust, as a PEM file; empty: those of the system. Certificates are always checked.
   std::filesystem::path ca_file{};
+  /// Shared with other clients; nullptr: one of its own.
+  std::shared_ptr<ServerTraffic> traffic{};
 };
-/// Makes a client that opens a connection for each request, so that requests do not wait for each other.
-[[nodiscard]] Result<std::unique_ptr<LLMClient>> make_openai_client(OpenAIClientOptions options);
+/// Any number of requests may be in flight; one thread carries them.
+[[nodiscard]] Result<std::unique_ptr<LLMClient>> make_server_client(ServerClientOptions options);
 
 /// A program that reads the prompt from standard input and writes the reply to standard output. KGEN_REQUEST_ID and
 /// KGEN_TEMPERATURE are in its environment. It is started once for each request.
@@ -107,6 +144,8 @@ using RecordingFailure = std::function<void(const Error&)>;
 [[nodiscard]] std::unique_ptr<LLMClient> make_role_client(std::unique_ptr<LLMClient> others,
                                                           std::map<PromptKind, std::unique_ptr<LLMClient>> by_kind);
 
+struct Provider;
+
 /// Inputs of make_llm_client() besides the text.
 struct LLMSpecContext {
   /// The environment of this process: the only source of keys.
@@ -114,11 +153,15 @@ struct LLMSpecContext {
   ProcessRunner& runner;
   Waiting waiting = Waiting::Wait;
   ReplayMode replay = ReplayMode::Strict;
+  /// Borrowed for the call; nullptr: known_providers().
+  const std::vector<Provider>* providers = nullptr;
+  /// For all clients that are to share their limits; nullptr: each has its own.
+  std::shared_ptr<ServerTraffic> traffic{};
 };
 /// Makes the client that a text describes, as in `kgen run --llm`: "command:PROGRAM ARG...", "mailbox:DIR",
-/// "replay:FILE", "openai:MODEL" (OPENAI_API_KEY, OPENAI_BASE_URL), "openai:MODEL@URL", "gateway[:MODEL[@URL]]"
-/// (LLM_GATEWAY_KEY, LLM_GATEWAY_URL, LLM_GATEWAY_MODEL). InvalidArgument with the known forms; MissingTool for a key,
-/// an address or a model that the environment should name and does not.
+/// "replay:FILE", "PROVIDER:MODEL" or "PROVIDER:MODEL@URL" for each of the providers (docs/models.md); "gateway" alone
+/// asks the model that the environment names. InvalidArgument with the known forms; MissingTool for a key, an address
+/// or a model that the environment should name and does not.
 [[nodiscard]] Result<std::unique_ptr<LLMClient>> make_llm_client(std::string_view spec, const LLMSpecContext& context);
 
 }  // namespace v0

@@ -4,6 +4,7 @@
 /// LLMClient: prompt in, reply out.
 
 #include <chrono>
+#include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <map>
@@ -21,30 +22,45 @@
 namespace kernelgen {
 inline namespace KERNELGEN_API v0 {
 
+/// How far a reply is that is on its way.
+struct LLMProgress {
+  std::size_t text_bytes = 0;
+  /// Bytes of the model's reasoning, where the provider shows them.
+  std::size_t reasoning_bytes = 0;
+};
+
 /// One request.
 struct LLMRequest {
   /// Name of the request within a run and across a resume: letters, digits, '.', '_', '-'. Mailbox files carry it.
   std::string id;
   std::string prompt;
+  /// So many bytes at the beginning of the prompt are the same in other requests, and worth keeping for a provider that
+  /// is told what to keep. 0: none.
+  std::size_t shared_bytes = 0;
   /// Prompt::fingerprint, compared by a strict replay. Empty: not compared.
   std::string fingerprint;
   /// What the prompt is for; see make_role_client().
   PromptKind kind = PromptKind::Seed;
   double temperature = 0.7;
+  /// How much a reasoning model is to think, in the provider's words ("low", "high"); empty: its default.
+  std::string effort{};
   /// Limit of the reply in tokens; unset: the provider's limit.
   std::optional<std::int64_t> max_output_tokens;
   /// Limit from sending to the last byte of the reply, all attempts together.
   std::chrono::milliseconds timeout{600'000};
   /// Called before a failed attempt is repeated, from the asking thread, with the reason and the wait. May be empty.
   std::function<void(const std::string& reason, std::chrono::milliseconds wait)> on_retry{};
+  /// Called while the reply streams in, at most ten times a second, from a thread that must not be held up. May be
+  /// empty.
+  std::function<void(const LLMProgress&)> on_progress{};
 };
 
 /// Asks a model. Implementations are thread-safe; several requests may be in flight. Errors: Timeout and Unavailable
 /// are outages (see is_outage()): the endpoint does not answer in time, refuses, breaks off, has no quota left, or
-/// sends an answer that is no reply. PermissionDenied: the key is not accepted. InvalidArgument: the provider rejects
-/// the request, for example because it is too long. Pending: a reply that is written elsewhere is not there yet, and
-/// the caller did not want to wait. Cancelled. After any other code, no request can succeed before a person has mended
-/// something.
+/// sends an answer that is no reply. PermissionDenied: the key is not accepted. PromptTooLong: the model takes only
+/// shorter prompts. InvalidArgument: the provider rejects the request for another reason. Pending: a reply that is
+/// written elsewhere is not there yet, and the caller did not want to wait. Cancelled. After any other code, no request
+/// can succeed before a person has mended something.
 class LLMClient {
  public:
   virtual ~LLMClient() = default;

@@ -79,10 +79,26 @@ TEST_CASE("gateway takes key, address and model from the environment", "[llm][ll
   world.environment["LLM_GATEWAY_KEY"] = "topsecret";
   world.environment["LLM_GATEWAY_URL"] = "http://gate:8000/v1";
   world.environment["LLM_GATEWAY_MODEL"] = "big";
-  CHECK(world.described("gateway") == "openai big | gate:8000");
-  CHECK(world.described("gateway:small") == "openai small | gate:8000");
-  CHECK(world.described("gateway:small@https://other/v1") == "openai small | other");
+  CHECK(world.described("gateway") == "gateway big | gate:8000");
+  CHECK(world.described("gateway:small") == "gateway small | gate:8000");
+  CHECK(world.described("gateway:small@https://other/v1") == "gateway small | other");
   CHECK(world.make("gateway:small@other:1").error().message.find("gateway:MODEL@http://other:1") != std::string::npos);
+}
+
+TEST_CASE("each provider has its own key, protocol and address", "[llm][llm_spec]") {
+  World world;
+  CHECK(world.make("anthropic:claude-opus-5-5").error().message.find("ANTHROPIC_API_KEY is not set") == 0);
+  world.environment["ANTHROPIC_API_KEY"] = "topsecret";
+  CHECK(world.described("anthropic:claude-opus-5-5") == "anthropic claude-opus-5-5 | api.anthropic.com");
+  CHECK(world.described("anthropic:x@http://localhost:4000/v1") == "anthropic x | localhost:4000");
+  // A server of one's own needs no key.
+  CHECK(world.described("vllm:qwen") == "vllm qwen | localhost:8000");
+  CHECK(world.described("deepseek:x@http://localhost:1/v1") == "deepseek x | localhost:1");
+  CHECK(world.make("azure:deployment").error().message.find("AZURE_OPENAI_API_KEY is empty or not set") == 0);
+  world.environment["AZURE_OPENAI_API_KEY"] = "topsecret";
+  CHECK(world.make("azure:deployment").error().message.find("AZURE_OPENAI_BASE_URL is not set") == 0);
+  world.environment["AZURE_OPENAI_BASE_URL"] = "https://lab.openai.azure.com/openai/v1";
+  CHECK(world.described("azure:deployment") == "azure deployment | lab.openai.azure.com");
 }
 
 TEST_CASE("a gateway without key, address or model is refused by the name of the variable", "[llm][llm_spec]") {
@@ -131,14 +147,14 @@ TEST_CASE("a key that could smuggle a header is refused and not shown", "[llm][l
   }
 }
 
-TEST_CASE("options of an openai client that cannot work are refused", "[llm][openai_client]") {
+TEST_CASE("options of an openai client that cannot work are refused", "[llm][server_client]") {
   const auto refused = [](auto change) {
-    OpenAIClientOptions options;
+    ServerClientOptions options;
     options.base_url = "http://localhost/v1";
     options.model = "m";
-    REQUIRE(make_openai_client(options));
+    REQUIRE(make_server_client(options));
     change(options);
-    const auto client = make_openai_client(options);
+    const auto client = make_server_client(options);
     return !client && client.error().code == ErrorCode::InvalidArgument;
   };
   using namespace std::chrono_literals;
@@ -198,12 +214,13 @@ TEST_CASE("the way of waiting and of replaying comes from the context", "[llm][l
 TEST_CASE("a text that names no model is refused with the known forms and not repeated", "[llm][llm_spec]") {
   World world;
   for (const char* spec : {"", ":", "openai", "openai:", "openai: ", "command:", "mailbox:", "replay:", "gpt-5",
-                           "gateway:", "topsecret", "azure:topsecret", "OPENAI:topsecret"}) {
+                           "gateway:", "topsecret", "azurite:topsecret", "OPENAI:topsecret"}) {
     INFO(spec);
     const auto refused = world.make(spec);
     REQUIRE_FALSE(refused);
     CHECK(refused.error().code == ErrorCode::InvalidArgument);
-    for (const char* form : {"openai:MODEL", "openai:MODEL@URL", "command:PROGRAM", "mailbox:DIR", "replay:FILE"})
+    for (const char* form :
+         {"PROVIDER:MODEL", "PROVIDER:MODEL@URL", "kgen models", "command:PROGRAM", "mailbox:DIR", "replay:FILE"})
       CHECK(refused.error().message.find(form) != std::string::npos);
     CHECK(refused.error().message.find("topsecret") == std::string::npos);
   }

@@ -16,7 +16,7 @@ namespace {
 const std::string k_tls_reply = R"({"choices": [{"finish_reason": "stop", "message": {"content": "void kernel();"}}]})";
 
 Result<Reply> ask(const TlsServer& server, const fs::path& ca_file = {}) {
-  OpenAIClientOptions options;
+  ServerClientOptions options;
   options.base_url = server.base_url();
   options.model = "m";
   options.api_key = "topsecret-0123456789";
@@ -25,7 +25,7 @@ Result<Reply> ask(const TlsServer& server, const fs::path& ca_file = {}) {
   LLMRequest request;
   request.prompt = "write a kernel";
   request.timeout = 20s;
-  return make_openai_client(options).value()->complete(request, {});
+  return make_server_client(options).value()->complete(request, {});
 }
 
 /// The client refuses the certificate, once, before it sends the key.
@@ -44,11 +44,11 @@ TemporaryDirectory scratch() {
 
 }  // namespace
 
-TEST_CASE("a certificate that no authority has signed is refused before the key is sent", "[llm][openai_client]") {
+TEST_CASE("a certificate that no authority has signed is refused before the key is sent", "[llm][server_client]") {
   check_refused(TlsServer("IP:127.0.0.1", k_tls_reply));
 }
 
-TEST_CASE("a certificate of an authority that was named is accepted", "[llm][openai_client]") {
+TEST_CASE("a certificate of an authority that was named is accepted", "[llm][server_client]") {
   const TlsServer server("IP:127.0.0.1", k_tls_reply);
   const auto directory = scratch();
   server.write_certificate(directory.path() / "ca.pem");
@@ -56,7 +56,7 @@ TEST_CASE("a certificate of an authority that was named is accepted", "[llm][ope
   CHECK(server.requests() == 1);
 }
 
-TEST_CASE("a certificate for another host is refused before the key is sent", "[llm][openai_client]") {
+TEST_CASE("a certificate for another host is refused before the key is sent", "[llm][server_client]") {
   const TlsServer server("DNS:elsewhere.example", k_tls_reply);
   const auto directory = scratch();
   server.write_certificate(directory.path() / "ca.pem");

@@ -1,0 +1,246 @@
+#include "llm/answer_reader.hpp"
+
+#include <algorithm>
+#include <array>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "llm/rate_limiter.hpp"
+#include "support/json_text.hpp"
+#include "support/text.hpp"
+
+namespace kernelgen {
+inline namespace v0 {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+/// Bytes of a server's text that a message quotes.
+constexpr std::size_t k_max_quote = 200;
+constexpr std::chrono::milliseconds k_between_progress{100};
+
+/// How providers say that a prompt is longer than they take. A limit of the reply alone reads differently.
+constexpr std::array k_too_long{
+    "context_length_exceeded", "context length",  "context window",       "context size",      "context limit",
+    "prompt is too long",      "prompt too long", "input is too long",    "input token count", "maximum prompt length",
+    "exceed the configured",   "maximum context", "request too large for"};
+/// What an account without money is called.
+constexpr std::array k_no_money{"insufficient_quota", "billing_error", "insufficient balance", "credit balance",
+                                "requires more credits"};
+/// How a filter of the provider refuses a prompt.
+constexpr std::array k_filtered{"content_filter", "responsibleaipolicyviolation", "content management policy"};
+
+template <std::size_t Count>
+bool contains_any(std::string_view text, const std::array<const char*, Count>& parts) {
+  return std::any_of(parts.begin(), parts.end(), [&](const char* part) { return contains(text, part); });
+}
+
+Answer failed(ErrorCode code, std::string message, AttemptFailure kind = AttemptFailure::Final) {
+  return {{}, {{code, std::move(message), {}}, kind}, {}, {}};
+}
+
+std::string lower(std::string_view text) {
+  std::string result(text);
+  std::transform(result.begin(), result.end(), result.begin(),
+                 [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c + ('a' - 'A')) : c; });
+  return result;
+}
+
+/// Google puts the error of a stream into a list.
+bool holds_error(const boost::json::value& document) {
+  if (const auto* list = document.if_array(); list != nullptr && list->size() == 1) return holds_error(list->front());
+  const auto* error = find_member(document, {"error"});
+  return error != nullptr && !error->is_null();
+}
+
+/// The wait that an error asks for in its body, as Google's do: "retryDelay": "37s".
+std::optional<std::chrono::milliseconds> find_retry_delay(const boost::json::value& document) {
+  if (const auto* list = document.if_array(); list != nullptr && list->size() == 1)
+    return find_retry_delay(list->front());
+  for (const auto& detail : find_list(document, {"error", "details"}))
+    if (const auto delay = find_text(detail, {"retryDelay"}); !delay.empty()) return parse_reset(delay, {});
+  return std::nullopt;
+}
+
+/// Reads an answer with a status other than 200.
+Answer read_refusal(const HttpResponse& response, std::string_view body, std::string_view secret) {
+  const auto document = parse_json(body);
+  std::string words = document ? find_error_words(*document) : std::string();
+  if (words.empty()) words = body;
+  words = without_secret(words, secret, k_max_quote);
+  std::string message = fmt::format("HTTP {}", response.status);
+  if (!words.empty()) message += ": " + words;
+  const auto status = response.status;
+  const std::string all = lower(body.substr(0, 4'096));
+  if (status == 401 || status == 403) return failed(ErrorCode::PermissionDenied, message);
+  // An exhausted account is not refilled within a request.
+  if (status == 402 || ((status == 429 || status == 400) && contains_any(all, k_no_money)))
+    return failed(ErrorCode::Unavailable, message);
+  if (status == 413 || (status >= 400 && contains_any(all, k_too_long)))
+    return failed(ErrorCode::PromptTooLong, message);
+  if (status == 429) {
+    auto answer = failed(ErrorCode::Unavailable, message, AttemptFailure::Overloaded);
+    if (document) answer.retry_after = find_retry_delay(*document);
+    return answer;
+  }
+  if (status >= 500 || status == 408 || status == 409)
+    return failed(ErrorCode::Unavailable, message, AttemptFailure::ServerError);
+  if (status == 400 && contains_any(all, k_filtered))
+    return {Reply{.text = words, .finish = FinishReason::Refused}, {}, {}, {}};
+  if (status >= 400) {
+    auto answer = failed(ErrorCode::InvalidArgument, message);
+    answer.refusal = all;
+    return answer;
+  }
+  if (status >= 300) {
+    message = fmt::format("HTTP {}: the server sends us to {}, which is not followed; correct the base URL", status,
+                          without_secret(response.redirect, secret, k_max_quote));
+    return failed(ErrorCode::InvalidArgument, message);
+  }
+  return failed(ErrorCode::Unavailable, "not a reply: " + message);
+}
+
+/// The headers in which providers name a request.
+std::string find_request_id(const HttpHead& head) {
+  for (const std::string_view name : {"x-request-id", "request-id", "x-goog-request-id", "apim-request-id"})
+    if (const auto id = head.header(name); !id.empty()) return sanitize_line(id, k_max_quote);
+  return {};
+}
+
+}  // namespace
+
+Result<BaseUrl> parse_base_url(std::string_view text) {
+  const auto refuse = [](std::string why) {
+    return Error{
+        ErrorCode::InvalidArgument,
+        "a base URL has the form http(s)://HOST[:PORT][/PATH], such as http://localhost:8000/v1; " + std::move(why),
+        {}};
+  };
+  if (std::any_of(text.begin(), text.end(), [](char c) { return c <= ' ' || c > '~'; }))
+    return refuse("this one has blanks or characters that are not ASCII");
+  const auto scheme = text.find("://");
+  if (scheme == std::string_view::npos || (text.substr(0, scheme) != "https" && text.substr(0, scheme) != "http"))
+    return refuse("this one begins with neither http:// nor https://");
+  if (text.find_first_of("@?#\\") != std::string_view::npos)
+    return refuse("a user, a password, a query or a fragment is not taken");
+  while (text.back() == '/' && text.size() > scheme + 3) text.remove_suffix(1);
+  const auto rest = text.substr(scheme + 3);
+  const auto host = rest.substr(0, rest.find('/'));
+  if (host.empty() || host.front() == ':') return refuse("this one names no host");
+  return BaseUrl{std::string(text), std::string(host)};
+}
+
+AnswerReader::AnswerReader(const Protocol& protocol, std::string secret,
+                           std::function<void(const LLMProgress&)> on_progress)
+    : protocol_(protocol), secret_(std::move(secret)), on_progress_(std::move(on_progress)) {}
+
+void AnswerReader::take(const HttpHead& head, std::string_view bytes) {
+  if (form_ == Form::Stream) return parser_.feed(bytes, [this](const SseEvent& event) { take_event(event); });
+  body_ += bytes;
+  if (form_ == Form::Unknown) choose_form(head);
+  if (form_ == Form::Stream)
+    parser_.feed(std::exchange(body_, {}), [this](const SseEvent& event) { take_event(event); });
+}
+
+/// By the first character: some servers send a stream as JSON, or an error of status 200 as a stream.
+void AnswerReader::choose_form(const HttpHead& head) {
+  const auto text = trim(without_byte_order_mark(body_));
+  if (text.empty()) return;
+  const bool looks_like_document = text.front() == '{' || text.front() == '[' || text.front() == '<';
+  const bool is_stream = contains(head.header("content-type"), "text/event-stream") || text.front() == ':' ||
+                         text.starts_with("data:") || text.starts_with("event:");
+  form_ = head.status == 200 && !looks_like_document && is_stream ? Form::Stream : Form::Document;
+}
+
+void AnswerReader::take_event(const SseEvent& event) {
+  if (event.data == "[DONE]") {
+    is_done_ = true;
+    return;
+  }
+  // A character may be invalid where a server cuts its text into pieces.
+  const auto document = parse_json(to_utf8(event.data));
+  if (!document) {
+    if (unreadable_.empty()) unreadable_ = event.data.empty() ? "an empty event" : event.data;
+    return;
+  }
+  const auto before = draft_.text.size() + draft_.reasoning_bytes;
+  protocol_.read_event(*document, draft_);
+  if (draft_.text.size() + draft_.reasoning_bytes != before) note_progress();
+}
+
+void AnswerReader::note_progress() {
+  const auto now = Clock::now();
+  if (!first_output_) first_output_ = now;
+  if (!on_progress_ || now - told_ < k_between_progress) return;
+  told_ = now;
+  on_progress_({.text_bytes = draft_.text.size(), .reasoning_bytes = draft_.reasoning_bytes});
+}
+
+Answer AnswerReader::finish(const HttpResponse& response) {
+  if (response.status != 200) return read_refusal(response, body_, secret_);
+  return form_ == Form::Stream ? finish_stream(response) : finish_document(response);
+}
+
+Answer AnswerReader::finish_document(const HttpResponse& response) {
+  const auto document = parse_json(without_byte_order_mark(body_));
+  if (!document && trim(body_).starts_with('<'))
+    return unavailable("the answer is a web page (is the base URL right?)", body_, AttemptFailure::Final);
+  if (!document) return unavailable("the answer is cut or not JSON", body_, AttemptFailure::CutOff);
+  // Gateways wrap errors of the servers behind them in a success.
+  if (holds_error(*document)) return reported(find_error_words(*document));
+  if (!protocol_.read_document(*document, draft_))
+    return unavailable(fmt::format("the answer is no {}", protocol_.answer_name), body_, AttemptFailure::CutOff);
+  return reply_of(response);
+}
+
+Answer AnswerReader::finish_stream(const HttpResponse& response) {
+  if (!draft_.error.empty()) return reported(draft_.error);
+  if (!unreadable_.empty())
+    return unavailable("the stream holds an event that is no JSON", unreadable_, AttemptFailure::CutOff);
+  const bool is_whole = draft_.finish || (is_done_ && !draft_.text.empty());
+  if (!is_whole)
+    return unavailable(fmt::format("the stream ended after {} bytes of the reply", draft_.text.size()),
+                       draft_.text.substr(draft_.text.size() - std::min(draft_.text.size(), std::size_t{60})),
+                       AttemptFailure::CutOff);
+  if (!draft_.finish) draft_.finish = FinishReason::Other;
+  return reply_of(response);
+}
+
+Answer AnswerReader::reply_of(const HttpResponse& response) {
+  Answer answer;
+  answer.reply = Reply{.text = std::move(draft_.text),
+                       .finish = *draft_.finish,
+                       .usage = draft_.usage,
+                       .model = without_secret(draft_.model, secret_, k_max_quote),
+                       .request_id = without_secret(find_request_id(response), secret_, k_max_quote)};
+  return answer;
+}
+
+/// An error in an answer of status 200.
+Answer AnswerReader::reported(std::string_view words) const {
+  auto answer = unavailable("the provider reports", words, AttemptFailure::ServerError);
+  const auto all = lower(words);
+  const bool is_too_long = contains_any(all, k_too_long);
+  if (is_too_long) answer.failure.error.code = ErrorCode::PromptTooLong;
+  if (is_too_long || contains_any(all, k_no_money)) answer.failure.kind = AttemptFailure::Final;
+  return answer;
+}
+
+Answer AnswerReader::unavailable(std::string_view what, std::string_view said, AttemptFailure kind) const {
+  const auto quote = without_secret(said, secret_, k_max_quote);
+  return failed(ErrorCode::Unavailable, quote.empty() ? std::string(what) : fmt::format("{}: {}", what, quote), kind);
+}
+
+std::string without_secret(std::string_view text, std::string_view secret, std::size_t max_bytes) {
+  // Cleaned before the search: a control character within the secret would hide it, and be removed afterwards.
+  std::string line = sanitize_line(text, text.size() * 3);
+  constexpr std::string_view k_mark = "[key]";
+  if (!secret.empty())
+    for (auto at = line.find(secret); at != std::string::npos; at = line.find(secret, at + k_mark.size()))
+      line.replace(at, secret.size(), k_mark);
+  return sanitize_line(line, max_bytes);
+}
+
+}  // namespace v0
+}  // namespace kernelgen

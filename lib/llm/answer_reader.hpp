@@ -1,0 +1,90 @@
+#pragma once
+
+/// \file
+/// From the bytes of an HTTP answer to a reply, or to the reason why it is none.
+
+#include <chrono>
+#include <cstddef>
+#include <functional>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include <kernelgen/core/prompt.hpp>
+#include <kernelgen/core/result.hpp>
+
+#include "llm/http.hpp"
+#include "llm/protocol.hpp"
+#include "llm/sse.hpp"
+
+namespace kernelgen {
+inline namespace v0 {
+
+/// A base URL and its host.
+struct BaseUrl {
+  /// "https://host:port/v1", without a slash at its end.
+  std::string url;
+  /// "host:port", for messages.
+  std::string host;
+};
+/// InvalidArgument unless it is http(s)://host[:port][/path]. A user, a query or a fragment is refused: they may hold a
+/// secret, and the URL is shown. The message does not repeat the text.
+[[nodiscard]] Result<BaseUrl> parse_base_url(std::string_view text);
+
+/// A reply, or the reason why an answer is none.
+struct Answer {
+  std::optional<Reply> reply;
+  HttpFailure failure;
+  /// The provider's words for a request that it refused, for form_without_refused(); empty for any other failure.
+  std::string refusal;
+  /// The wait that the body of the answer asks for.
+  std::optional<std::chrono::milliseconds> retry_after;
+};
+
+/// Reads one answer as it arrives. Never takes an error text for a reply. Codes: Unavailable (402, 408, 429, 5xx, any
+/// answer that is no reply, and a stream that ends before its reply does), PermissionDenied (401, 403), PromptTooLong,
+/// InvalidArgument (any other refusal, with the provider's words). Messages are one line, and quote at most 200 bytes
+/// of the server's text, without `secret`.
+class AnswerReader {
+ public:
+  /// `on_progress` is called at most ten times a second; it may be empty. `protocol` outlives the reader.
+  AnswerReader(const Protocol& protocol, std::string secret, std::function<void(const LLMProgress&)> on_progress);
+
+  /// Takes the next bytes of the body.
+  void take(const HttpHead& head, std::string_view bytes);
+  /// Reads the whole after the last byte.
+  [[nodiscard]] Answer finish(const HttpResponse& response);
+  /// The time of the first byte of reasoning or text; unset while there is none, and for an answer in one piece.
+  [[nodiscard]] std::optional<std::chrono::steady_clock::time_point> first_output() const { return first_output_; }
+
+ private:
+  enum class Form { Unknown, Document, Stream };
+
+  void choose_form(const HttpHead& head);
+  void take_event(const SseEvent& event);
+  void note_progress();
+  Answer finish_document(const HttpResponse& response);
+  Answer finish_stream(const HttpResponse& response);
+  Answer reply_of(const HttpResponse& response);
+  [[nodiscard]] Answer reported(std::string_view words) const;
+  [[nodiscard]] Answer unavailable(std::string_view what, std::string_view said, AttemptFailure kind) const;
+
+  const Protocol& protocol_;
+  std::string secret_;
+  std::function<void(const LLMProgress&)> on_progress_;
+  Form form_ = Form::Unknown;
+  std::string body_;
+  SseParser parser_;
+  Draft draft_;
+  bool is_done_ = false;
+  /// The first event that could not be read.
+  std::string unreadable_;
+  std::optional<std::chrono::steady_clock::time_point> first_output_;
+  std::chrono::steady_clock::time_point told_;
+};
+
+/// Makes `text` one line of at most `max_bytes`, with "[key]" in place of `secret`.
+[[nodiscard]] std::string without_secret(std::string_view text, std::string_view secret, std::size_t max_bytes);
+
+}  // namespace v0
+}  // namespace kernelgen

@@ -1,0 +1,102 @@
+#include "llm/protocol.hpp"
+
+#include <boost/json.hpp>
+
+#include <fmt/format.h>
+
+#include "support/text.hpp"
+
+namespace kernelgen {
+inline namespace v0 {
+
+namespace json = boost::json;
+
+const Protocol& protocol_of(LLMProtocol protocol) {
+  switch (protocol) {
+    case LLMProtocol::ChatCompletions:
+      return k_chat_completions;
+    case LLMProtocol::Responses:
+      return k_responses;
+    case LLMProtocol::Messages:
+      return k_messages;
+    case LLMProtocol::GenerateContent:
+      return k_generate_content;
+  }
+  return k_chat_completions;
+}
+
+std::optional<RequestForm> form_without_refused(const RequestForm& form, std::string_view words) {
+  RequestForm other = form;
+  const bool is_unknown = contains(words, "support") || contains(words, "unknown") || contains(words, "unrecognized") ||
+                          contains(words, "not permitted") || contains(words, "extra_forbidden");
+  if (is_unknown && contains(words, "max_completion_tokens"))
+    // "Use 'max_completion_tokens' instead", or a server that does not know the new name.
+    other.has_new_limit_name = !form.has_new_limit_name;
+  else if (form.sends_temperature && contains(words, "temperature"))
+    other.sends_temperature = false;
+  else if (form.asks_for_usage && contains(words, "stream_options"))
+    other.asks_for_usage = false;
+  else if (form.streams && contains(words, "stream"))
+    other.streams = false;
+  else
+    return std::nullopt;
+  return other;
+}
+
+std::string left_out_of(const RequestForm& form) { return form.sends_temperature ? "" : "temperature"; }
+
+const json::value* find_member(const json::value& value, std::initializer_list<std::string_view> path) {
+  const json::value* at = &value;
+  for (const auto name : path) {
+    const auto* object = at->if_object();
+    at = object != nullptr ? object->if_contains(name) : nullptr;
+    if (at == nullptr) return nullptr;
+  }
+  return at;
+}
+
+std::string find_text(const json::value& value, std::initializer_list<std::string_view> path) {
+  const auto* found = find_member(value, path);
+  return found != nullptr && found->is_string() ? std::string(found->get_string()) : std::string();
+}
+
+std::optional<std::int64_t> find_count(const json::value& value, std::initializer_list<std::string_view> path) {
+  const auto* found = find_member(value, path);
+  if (found == nullptr) return std::nullopt;
+  boost::system::error_code error;
+  const auto number = found->to_number<std::int64_t>(error);
+  if (error || number < 0) return std::nullopt;
+  return number;
+}
+
+void read_count(std::optional<std::int64_t>& place, const json::value& value,
+                std::initializer_list<std::string_view> path) {
+  if (const auto count = find_count(value, path)) place = count;
+}
+
+const json::array& find_list(const json::value& value, std::initializer_list<std::string_view> path) {
+  static const json::array k_none;
+  const auto* found = find_member(value, path);
+  return found != nullptr && found->is_array() ? found->get_array() : k_none;
+}
+
+std::string find_error_words(const json::value& document) {
+  // Google wraps the error of a stream into a list.
+  if (const auto* list = document.if_array(); list != nullptr && list->size() == 1)
+    return find_error_words(list->front());
+  if (auto text = find_text(document, {"error", "message"}); !text.empty()) return text;
+  for (const std::string_view name : {"error", "message", "detail"})
+    if (auto text = find_text(document, {name}); !text.empty()) return text;
+  for (const std::string_view name : {"error", "detail", "message"})
+    if (const auto* found = find_member(document, {name}); found != nullptr && !found->is_null())
+      return json::serialize(*found);
+  return {};
+}
+
+void append_number(std::string& object, std::string_view name, double number) {
+  object.pop_back();
+  object += fmt::format("{}\"{}\":{}}}", object.size() > 1 ? "," : "", name, number);
+}
+
+}  // namespace v0
+}  // namespace kernelgen

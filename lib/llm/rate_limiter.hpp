@@ -1,0 +1,86 @@
+#pragma once
+
+/// \file
+/// When the next request to a server may be sent, from what its answers tell.
+
+#include <chrono>
+#include <condition_variable>
+#include <cstdint>
+#include <mutex>
+#include <optional>
+#include <stop_token>
+
+#include "llm/http.hpp"
+
+namespace kernelgen {
+inline namespace v0 {
+
+/// The limits of one account on one server. Pure: time is passed in.
+class RateLimiter {
+ public:
+  using Time = std::chrono::steady_clock::time_point;
+
+  explicit RateLimiter(std::optional<int> max_concurrent = {}) : max_concurrent_(max_concurrent) {}
+
+  /// The earliest time at which a request with so many tokens of input may be sent, as far as it is known now; unset:
+  /// not before another one has ended.
+  [[nodiscard]] std::optional<Time> next_start(std::int64_t tokens, Time now) const;
+  void note_start(std::int64_t tokens, Time now);
+  /// A request has ended with an answer that has these headers; nullptr: without one. Some servers tell times by the
+  /// wall clock.
+  void note_end(const HttpHead* head, Time now, std::chrono::system_clock::time_point wall);
+  /// The server has refused a request because there were too many (HTTP 429): halves what may be in flight, and sends
+  /// nothing for `wait`.
+  void note_refusal(std::chrono::milliseconds wait, Time now);
+  /// Takes a lower limit of another client.
+  void limit_concurrency(std::optional<int> max_concurrent);
+
+ private:
+  /// What may be used per minute, as a bucket that fills continuously.
+  struct Bucket {
+    double limit = 0;
+    double remaining = 0;
+    Time seen;
+    /// Until the bucket is full, when it was seen.
+    std::chrono::duration<double> full_after{0};
+
+    [[nodiscard]] Time when_available(double amount) const;
+    void take(double amount, Time now);
+  };
+
+  [[nodiscard]] double concurrency() const;
+
+  std::optional<int> max_concurrent_;
+  /// What refusals have taught; grows with each answer. Unset: none.
+  std::optional<double> learned_concurrent_;
+  int in_flight_ = 0;
+  Time paused_until_;
+  /// The last time at which a refusal taught something: requests that were sent together are refused together.
+  std::optional<Time> learned_at_;
+  std::optional<Bucket> requests_;
+  std::optional<Bucket> tokens_;
+};
+
+/// Reads "1s", "6m0s", "20ms", "0.5" (seconds), and a time as in RFC 3339, which counts from `now`. Nothing for other
+/// text.
+[[nodiscard]] std::optional<std::chrono::milliseconds> parse_reset(std::string_view text,
+                                                                   std::chrono::system_clock::time_point now);
+
+/// Makes requests wait for their turn. Thread-safe.
+class RateGate {
+ public:
+  /// Waits until a request may be sent. False when stopped before.
+  [[nodiscard]] bool enter(std::int64_t tokens, const std::stop_token& stop);
+  /// The request that entered has ended.
+  void leave(const HttpHead* head);
+  void note_refusal(std::chrono::milliseconds wait);
+  void limit_concurrency(std::optional<int> max_concurrent);
+
+ private:
+  std::mutex mutex_;
+  std::condition_variable_any changed_;
+  RateLimiter limiter_;
+};
+
+}  // namespace v0
+}  // namespace kernelgen

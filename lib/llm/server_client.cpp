@@ -1,0 +1,225 @@
+#include <algorithm>
+#include <cmath>
+#include <mutex>
+#include <random>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include <kernelgen/llm/clients.hpp>
+
+#include "llm/answer_reader.hpp"
+#include "llm/http.hpp"
+#include "llm/protocol.hpp"
+#include "llm/retry.hpp"
+#include "llm/server_traffic.hpp"
+#include "support/random_id.hpp"
+#include "support/sleep.hpp"
+#include "support/text.hpp"
+#include "support/try.hpp"
+
+namespace kernelgen {
+inline namespace v0 {
+namespace {
+
+using std::chrono::milliseconds;
+using Clock = std::chrono::steady_clock;
+
+/// OpenAI's newer models refuse the old name of the limit; most other servers know only that one.
+constexpr std::string_view k_openai_host = "api.openai.com";
+/// Each part of a form can be refused once.
+constexpr int k_max_other_forms = 4;
+
+class ServerClient final : public LLMClient {
+ public:
+  ServerClient(ServerClientOptions options, BaseUrl base)
+      : options_(std::move(options)),
+        base_(std::move(base)),
+        protocol_(protocol_of(options_.protocol)),
+        gate_(options_.traffic->gate_of(base_.host, options_.api_key, options_.max_concurrent)),
+        form_{.model = options_.model,
+              .streams = options_.streaming == Streaming::On,
+              .has_new_limit_name = base_.host == k_openai_host,
+              .default_limit = options_.default_output_tokens} {}
+
+  Result<Reply> complete(const LLMRequest& request, std::stop_token stop) override {
+    if (stop.stop_requested()) return Error{ErrorCode::Cancelled, "cancelled"};
+    if (!std::isfinite(request.temperature)) return refusal("the temperature is not a number");
+    std::mt19937_64 engine(random_u64());
+    // Waiting for other requests takes nothing off the time of this one.
+    std::optional<Clock::time_point> deadline;
+    if (request.timeout <= milliseconds::zero()) return timed_out(request, "");
+    std::string before;
+    int other_forms = 0;
+    for (int attempts = 1;; ++attempts) {
+      if (!gate_.enter(estimate_tokens(request), stop)) return Error{ErrorCode::Cancelled, "cancelled"};
+      if (!deadline) deadline = Clock::now() + std::min(request.timeout, k_forever);
+      const auto form = current_form();
+      auto answer = ask(request, form, std::chrono::ceil<milliseconds>(*deadline - Clock::now()), stop);
+      if (answer.reply) return *std::move(answer.reply);
+      if (!answer.refusal.empty() && other_forms++ < k_max_other_forms && change_form(form, answer.refusal)) {
+        --attempts;
+        continue;
+      }
+      if (answer.failure.error.code == ErrorCode::Cancelled) return Error{ErrorCode::Cancelled, "cancelled"};
+      if (answer.failure.error.code == ErrorCode::Timeout) return timed_out(request, before);
+      const auto remaining = std::chrono::floor<milliseconds>(*deadline - Clock::now());
+      const auto delay =
+          retry_delay(options_.retry, {answer.failure.kind, attempts, answer.retry_after, remaining}, engine);
+      if (!delay) return final_error(std::move(answer), attempts);
+      before = std::move(answer.failure.error.message);
+      if (request.on_retry) request.on_retry(before, *delay);
+      if (!sleep_for(*delay, stop)) return Error{ErrorCode::Cancelled, "cancelled"};
+    }
+  }
+
+  [[nodiscard]] std::string identity() const override {
+    return options_.provider + ' ' + sanitize_line(options_.model, 200);
+  }
+  [[nodiscard]] std::string endpoint() const override { return base_.host; }
+
+ private:
+  /// For messages: "openai gpt-5 at api.openai.com".
+  [[nodiscard]] std::string describe() const { return identity() + " at " + endpoint(); }
+
+  static std::int64_t estimate_tokens(const LLMRequest& request) {
+    constexpr std::size_t k_bytes_per_token = 4;
+    return static_cast<std::int64_t>(request.prompt.size() / k_bytes_per_token);
+  }
+
+  [[nodiscard]] HttpRequest prepare(const LLMRequest& request, const RequestForm& form) const {
+    HttpRequest post;
+    post.url = base_.url + protocol_.path(form);
+    post.headers = {"Content-Type: application/json",
+                    form.streams ? "Accept: text/event-stream, application/json" : "Accept: application/json"};
+    const auto key_header = options_.key_header.empty() ? std::string(protocol_.key_header) : options_.key_header;
+    if (!options_.api_key.empty()) post.headers.push_back(key_header + options_.api_key);
+    if (!protocol_.own_header.empty()) post.headers.emplace_back(protocol_.own_header);
+    post.body = protocol_.body(request, form);
+    post.proxy = options_.proxy;
+    post.no_proxy = options_.no_proxy;
+    post.ca_file = options_.ca_file.string();
+    post.connect_timeout = options_.connect_timeout;
+    post.first_byte_timeout = options_.first_byte_timeout;
+    post.idle_timeout = std::min(options_.idle_timeout, k_forever);
+    return post;
+  }
+
+  /// Sends the request once, and leaves the gate.
+  [[nodiscard]] Answer ask(const LLMRequest& request, const RequestForm& form, milliseconds timeout,
+                           const std::stop_token& stop) const {
+    const auto sent = Clock::now();
+    auto post = prepare(request, form);
+    post.timeout = std::max(timeout, milliseconds::zero());
+    AnswerReader reader(protocol_, options_.api_key, request.on_progress);
+    post.on_body = [&reader](const HttpHead& head, std::string_view bytes) { reader.take(head, bytes); };
+    auto outcome = options_.traffic->engine().send(post, stop);
+    Answer attempt;
+    if (outcome.response) {
+      attempt = reader.finish(*outcome.response);
+      if (outcome.response->retry_after) attempt.retry_after = outcome.response->retry_after;
+    } else {
+      attempt.failure = std::move(outcome.failure);
+    }
+    if (attempt.reply) {
+      attempt.reply->latency = Clock::now() - sent;
+      if (reader.first_output()) attempt.reply->first_output = *reader.first_output() - sent;
+      attempt.reply->left_out = left_out_of(form);
+    }
+    if (attempt.failure.kind == AttemptFailure::Overloaded && !attempt.reply)
+      gate_.note_refusal(std::min(attempt.retry_after.value_or(milliseconds::zero()), options_.retry.longest));
+    gate_.leave(outcome.response ? &*outcome.response : nullptr);
+    return attempt;
+  }
+
+  [[nodiscard]] RequestForm current_form() const {
+    const std::scoped_lock lock(mutex_);
+    return form_;
+  }
+
+  /// Makes this and all later requests leave out what was refused in these words. False when there is nothing to leave
+  /// out.
+  bool change_form(const RequestForm& refused, std::string_view words) {
+    const auto form = form_without_refused(refused, words);
+    if (!form) return false;
+    const std::scoped_lock lock(mutex_);
+    form_ = *form;
+    return true;
+  }
+
+  [[nodiscard]] Error refusal(std::string_view what) const {
+    return {ErrorCode::InvalidArgument, fmt::format("{}: {}", describe(), what), {}};
+  }
+
+  /// `before`: why an earlier attempt failed; empty when this was the first.
+  [[nodiscard]] Error timed_out(const LLMRequest& request, const std::string& before) const {
+    const double seconds = std::chrono::duration<double>(request.timeout).count();
+    return {
+        ErrorCode::Timeout,
+        fmt::format("{}: no reply within {:.3g} s{}{}", describe(), seconds, before.empty() ? "" : ", after ", before),
+        {}};
+  }
+
+  [[nodiscard]] Error final_error(Answer answer, int attempts) const {
+    Error error = std::move(answer.failure.error);
+    error.message = fmt::format("{}: {}", describe(), error.message);
+    if (answer.failure.kind == AttemptFailure::Final) return error;
+    error.message += fmt::format(" ({} attempt{}", attempts, attempts == 1 ? "" : "s");
+    if (answer.retry_after)
+      error.message += fmt::format(", the server asks to wait {} s", answer.retry_after->count() / 1000);
+    error.message += ')';
+    return error;
+  }
+
+  const ServerClientOptions options_;
+  const BaseUrl base_;
+  const Protocol& protocol_;
+  RateGate& gate_;
+  mutable std::mutex mutex_;
+  RequestForm form_;
+};
+
+/// A line end within a key could add a header to the request; other control characters are leftovers of copy and paste.
+bool is_sendable_key(std::string_view key) {
+  return std::all_of(key.begin(), key.end(), [](char c) { return c > ' ' && c <= '~'; });
+}
+
+}  // namespace
+
+std::string_view to_string(LLMProtocol protocol) { return protocol_of(protocol).name; }
+
+std::optional<LLMProtocol> parse_llm_protocol(std::string_view name) {
+  for (const auto protocol :
+       {LLMProtocol::ChatCompletions, LLMProtocol::Responses, LLMProtocol::Messages, LLMProtocol::GenerateContent})
+    if (to_string(protocol) == name) return protocol;
+  return std::nullopt;
+}
+
+Result<std::shared_ptr<ServerTraffic>> make_server_traffic() {
+  KERNELGEN_TRY(auto engine, make_http_engine());
+  return std::make_shared<ServerTraffic>(std::move(engine));
+}
+
+Result<std::unique_ptr<LLMClient>> make_server_client(ServerClientOptions options) {
+  const auto refuse = [](std::string message) { return Error{ErrorCode::InvalidArgument, std::move(message), {}}; };
+  KERNELGEN_TRY(auto base, parse_base_url(options.base_url));
+  if (trim(options.model).empty()) return refuse("no model is named");
+  if (!is_sendable_key(options.api_key))
+    return refuse("the API key holds a line end, a blank or a character that is not ASCII; it is not shown here");
+  if (options.retry.max_attempts < 1) return refuse("retry.max_attempts must be at least 1");
+  if (options.retry.base < milliseconds::zero() || options.retry.longest < milliseconds::zero())
+    return refuse("delays between attempts cannot be negative");
+  if (options.idle_timeout <= milliseconds::zero()) return refuse("idle_timeout must be positive");
+  if (options.connect_timeout <= milliseconds::zero()) return refuse("connect_timeout must be positive");
+  if (options.first_byte_timeout && *options.first_byte_timeout <= milliseconds::zero())
+    return refuse("first_byte_timeout must be positive");
+  if (options.max_concurrent && *options.max_concurrent < 1) return refuse("max_concurrent must be at least 1");
+  if (options.default_output_tokens < 1) return refuse("default_output_tokens must be at least 1");
+  if (options.traffic == nullptr) {
+    KERNELGEN_TRY(options.traffic, make_server_traffic());
+  }
+  return std::unique_ptr<LLMClient>(std::make_unique<ServerClient>(std::move(options), std::move(base)));
+}
+
+}  // namespace v0
+}  // namespace kernelgen
