@@ -40,6 +40,7 @@ set(KERNELGEN_PUBLIC_HEADERS
   kernelgen.hpp
   llm/clients.hpp
   llm/llm_client.hpp
+  llm/providers.hpp
   llm/scripted_client.hpp
   platform/platform.hpp
   profile/findings.hpp

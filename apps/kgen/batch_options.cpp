@@ -86,6 +86,7 @@ std::vector<Option> main_options(BatchOptions& options) {
            .is_repeatable = true},
           std::move(llm),
           llm_for_option(options.search),
+          llm_fallback_option(options.search),
           record_option(options.search),
           results_option(options.search),
           {.name = "--name",

@@ -80,9 +80,7 @@ Result<std::optional<Prices>> prices_of(const BatchOptions& options, std::size_t
   KERNELGEN_TRY(const auto input, price_of("--price-input", flags.input, model, models));
   KERNELGEN_TRY(const auto output, price_of("--price-output", flags.output, model, models));
   KERNELGEN_TRY(const auto cached, price_of("--price-cached", flags.cached, model, models));
-  const bool needed = options.max_cost || options.task_budget.cost || cached;
-  if (!input && !output && needed)
-    return invalid_batch("--max-cost, --task-max-cost and --price-cached need --price-input and --price-output");
+  if (!input && !output && cached) return invalid_batch("--price-cached needs --price-input and --price-output");
   if (!input && !output) return std::optional<Prices>();
   return std::optional(Prices{
       .per_million_input = input.value_or(0), .per_million_output = output.value_or(0), .per_million_cached = cached});
@@ -161,7 +159,15 @@ Result<void> add_run(const BatchOptions& options, const TaskSource& task, const 
   KERNELGEN_TRY(auto directory, run_directory(options.search.results, task.name, name));
   KERNELGEN_TRY(auto request, make_flow_request(options.search, task, name, target.target, target.device));
   request.budget = budget_of(options.task_budget);
-  request.prices = model.prices;
+  const bool limits_cost = options.max_cost || options.task_budget.cost;
+  add_terms(request, *model.client, model.prices, limits_cost || options.max_tokens);
+  if (limits_cost && !request.prices)
+    return invalid_batch(
+        "--max-cost and --task-max-cost need --price-input and --price-output: no prices are known of " +
+        model.client->identity());
+  if ((options.max_tokens || options.max_cost) && !request.max_output_tokens)
+    return invalid_batch(
+        "--max-tokens and --max-cost need --max-output-tokens: without it a request may cost any amount");
   request.continues = options.continues;
   setup.request.runs.push_back(
       {.name = name.empty() ? task.name : task.name + '/' + name,
@@ -238,9 +244,6 @@ Result<std::unique_ptr<PromptBuilder>> make_prompts(const BatchOptions& options,
 }
 
 Result<std::unique_ptr<BatchSetup>> set_up(const BatchOptions& options, Context& context) {
-  if ((options.max_tokens || options.max_cost) && !options.search.max_output_tokens)
-    return invalid_batch(
-        "--max-tokens and --max-cost need --max-output-tokens: without it a request may cost any amount");
   auto setup = std::make_unique<BatchSetup>();
   KERNELGEN_TRY(const auto installation, context.find_installation());
   KERNELGEN_TRY(setup->prompts, make_prompts(options, installation));

@@ -37,8 +37,8 @@ struct RunOptions {
 /// The prices of the options; nothing when no price was given.
 Result<std::optional<Prices>> choose_prices(const RunOptions& options) {
   const bool priced = options.price_input || options.price_output;
-  if (!priced && (options.budget.cost || options.price_cached))
-    return Error{ErrorCode::InvalidArgument, "--max-cost and --price-cached need --price-input and --price-output"};
+  if (!priced && options.price_cached)
+    return Error{ErrorCode::InvalidArgument, "--price-cached needs --price-input and --price-output"};
   if (!priced) return std::optional<Prices>();
   return std::optional(Prices{.per_million_input = options.price_input.value_or(0),
                               .per_million_output = options.price_output.value_or(0),
@@ -59,7 +59,6 @@ Result<FlowRequest> make_request(const RunOptions& options, Context& context) {
                 make_flow_request(options.search, std::move(task), options.search.name, *options.target, device));
   request.budget = budget_of(options.budget);
   request.continues = options.continues;
-  KERNELGEN_TRY(request.prices, choose_prices(options));
   KERNELGEN_TRY(request.start, read_start(options.search.search.start_from, *options.target));
   return request;
 }
@@ -136,7 +135,8 @@ Result<std::unique_ptr<Journal>> open_journal(const std::filesystem::path& direc
 }
 
 Result<ExitCode> run(const RunOptions& options, Context& context) {
-  KERNELGEN_TRY(const auto request, make_request(options, context));
+  KERNELGEN_TRY(auto request, make_request(options, context));
+  KERNELGEN_TRY(const auto prices, choose_prices(options));
   KERNELGEN_TRY(const auto installation, context.find_installation());
   KERNELGEN_TRY(const auto prompts,
                 make_prompt_builder({.directory = installation.prompts_dir, .overrides = options.search.prompts})
@@ -144,6 +144,10 @@ Result<ExitCode> run(const RunOptions& options, Context& context) {
   KERNELGEN_TRY(const auto policy, make_policy(options.search.search, *prompts, request.target));
   std::optional<Error> unrecorded;
   KERNELGEN_TRY(auto client, make_search_client(options.llm, options.search, context, unrecorded));
+  add_terms(request, *client, prices, options.budget.cost || options.budget.tokens);
+  if (options.budget.cost && !request.prices)
+    return Error{ErrorCode::InvalidArgument,
+                 "--max-cost needs --price-input and --price-output: no prices are known of " + client->identity()};
   WorkerNotes notes;
   KERNELGEN_TRY(const auto benchmarker, make_search_benchmarker(options.search, context, notes));
   KERNELGEN_TRY(const auto profiler, choose_profiler(options.search, request.gpu, installation, *benchmarker, context));
@@ -190,6 +194,7 @@ std::vector<Option> describe_options(RunOptions& options, const Environment& env
        .task_file = TaskFileRule::Allowed},
       llm_option(options.llm),
       llm_for_option(options.search),
+      llm_fallback_option(options.search),
       record_option(options.search),
       results_option(options.search),
       {.name = "--name",

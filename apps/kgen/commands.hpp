@@ -14,6 +14,7 @@
 #include <kernelgen/bench/benchmarker.hpp>
 #include <kernelgen/exec/process.hpp>
 #include <kernelgen/llm/clients.hpp>
+#include <kernelgen/llm/providers.hpp>
 
 #include "command_line.hpp"
 #include "console.hpp"
@@ -36,6 +37,10 @@ struct Context {
   std::function<Result<Installation>()> find_installation;
   /// Calls make_llm_client with this process's API keys.
   std::function<Result<std::unique_ptr<LLMClient>>(std::string_view spec, Waiting, ReplayMode)> make_llm;
+  /// The known providers, with those of the user's file.
+  std::function<Result<std::vector<Provider>>()> find_providers;
+  /// Whether a variable of the environment is set and not empty. Keys are not in `environment`.
+  std::function<bool(const std::string& variable)> is_set;
   ProcessRunner& processes;
   std::stop_token stop;
 };
@@ -54,6 +59,7 @@ struct Context {
 [[nodiscard]] Command make_audit_command(Context& context);
 [[nodiscard]] Command make_import_command(Context& context);
 [[nodiscard]] Command make_export_command(Context& context);
+[[nodiscard]] Command make_models_command(Context& context);
 [[nodiscard]] Command make_devices_command(Context& context);
 [[nodiscard]] Command make_doctor_command(Context& context);
 [[nodiscard]] Command make_selftest_command(Context& context);

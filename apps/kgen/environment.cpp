@@ -21,8 +21,10 @@ Environment read_environment(const std::map<std::string, std::string>& variables
   environment.num_samples = get("NUM_SAMPLES");
   environment.max_attempts = get("MAX_ATTEMPTS");
   if (const auto cache = default_cache_dir(variables)) environment.cache_dir = cache->string();
-  if (const auto config = xdg_directory(variables, "XDG_CONFIG_HOME", "/.config"); !config.empty())
+  if (const auto config = xdg_directory(variables, "XDG_CONFIG_HOME", "/.config"); !config.empty()) {
     environment.config_file = config + "/kgen/config.toml";
+    environment.providers_file = config + "/kgen/providers.json";
+  }
   environment.no_color = !get("NO_COLOR").empty() || get("TERM") == "dumb";
   const auto columns = get("COLUMNS");
   std::from_chars(columns.data(), columns.data() + columns.size(), environment.columns);

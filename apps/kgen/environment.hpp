@@ -13,6 +13,7 @@ struct Environment {
   std::string kernelbench_dir;  ///< KERNELBENCH_DIR
   std::string cache_dir;        ///< XDG_CACHE_HOME/kernelgen, or HOME/.cache/kernelgen; empty when neither is set
   std::string config_file;      ///< XDG_CONFIG_HOME/kgen/config.toml, or HOME/.config/...; empty when neither is set
+  std::string providers_file;   ///< providers.json beside it
   std::string home;             ///< HOME
   std::string num_samples;      ///< NUM_SAMPLES
   std::string max_attempts;     ///< MAX_ATTEMPTS

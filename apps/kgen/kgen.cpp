@@ -171,11 +171,11 @@ Result<ExitCode> run_command(const Command& command, const std::vector<std::stri
 
 std::vector<Command> make_commands(Context& context) {
   std::vector<Command> commands;
-  for (const auto make :
-       {make_run_command, make_batch_command, make_generate_command, make_eval_command, make_prompt_command,
-        make_detect_command, make_profile_command, make_monitor_command, make_report_command, make_compare_command,
-        make_audit_command, make_import_command, make_export_command, make_devices_command, make_doctor_command,
-        make_selftest_command, make_worker_command, make_completion_command, make_man_command})
+  for (const auto make : {make_run_command,      make_batch_command,   make_generate_command,   make_eval_command,
+                          make_prompt_command,   make_detect_command,  make_profile_command,    make_monitor_command,
+                          make_report_command,   make_compare_command, make_audit_command,      make_import_command,
+                          make_export_command,   make_models_command,  make_devices_command,    make_doctor_command,
+                          make_selftest_command, make_worker_command,  make_completion_command, make_man_command})
     commands.push_back(make(context));
   for (auto& command : commands) add_general_options(command);
   return commands;

@@ -96,6 +96,21 @@ void RunDisplay::note(const ActionPaused& pause) {
   write_step(pause.action_id, again, "", "", pause.reason);
 }
 
+void RunDisplay::note(const ReplyProgress& reply) {
+  const auto found = running_.find(reply.action_id);
+  if (found == running_.end()) return;
+  auto& running = found->second;
+  if (!running.replied_since) running.replied_since = clock_();
+  const auto& [text, reasoning] = reply.progress;
+  // Four bytes a token; the provider's own count arrives at the end.
+  constexpr double k_bytes_per_token = 4;
+  const double tokens = static_cast<double>(text + reasoning) / k_bytes_per_token;
+  const double seconds = std::chrono::duration<double>(clock_() - *running.replied_since).count();
+  running.doing =
+      text == 0 ? fmt::format("thinks: {:.0f} tokens", tokens) : fmt::format("writes: {:.0f} tokens", tokens);
+  if (seconds >= 1) running.doing += fmt::format(", {:.0f}/s", tokens / seconds);
+}
+
 void RunDisplay::note(const Event& event) {
   if (const auto* issued = std::get_if<ActionIssued>(&event.body)) ids_[issued->number] = issued->action.id;
   if (const auto* sent = std::get_if<RequestSent>(&event.body)) running_[name_of(sent->number)] = {"asking"};

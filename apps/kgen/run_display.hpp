@@ -45,11 +45,14 @@ class RunDisplay {
     std::string doing;
     /// The end of its pause; unset: it does not wait.
     std::optional<std::chrono::steady_clock::time_point> until{};
+    /// The first sign of its reply; unset before that.
+    std::optional<std::chrono::steady_clock::time_point> replied_since{};
   };
 
   void note(const Event& event);
   void note(const EvaluationStep& step);
   void note(const ActionPaused& pause);
+  void note(const ReplyProgress& reply);
   void note(const FlowProgress& progress);
   void note_end(const ActionResult& result);
   void note_profile(const ProfileTaken& taken);

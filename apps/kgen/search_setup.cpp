@@ -144,6 +144,7 @@ Result<FlowRequest> make_flow_request(const SearchFlags& flags, TaskSource task,
   request.goal = flags.search.goal;
   request.max_prompt_tokens = flags.max_prompt_tokens;
   request.max_output_tokens = flags.max_output_tokens;
+  request.effort = flags.effort;
   request.request_timeout = seconds_of(flags.request_timeout_seconds);
   request.parallel_requests = flags.parallel;
   request.sanitize_winner = !flags.no_sanitize;
@@ -152,14 +153,35 @@ Result<FlowRequest> make_flow_request(const SearchFlags& flags, TaskSource task,
   return request;
 }
 
+void add_terms(FlowRequest& request, const LLMClient& client, const std::optional<Prices>& given, bool needs_limit) {
+  constexpr std::int64_t k_default_output_tokens = 32'000;
+  const auto terms = client.terms(PromptKind::Seed);
+  request.prices = given ? given : terms.prices;
+  for (const auto& name : prompt_kind_names()) {
+    const auto kind = *parse_prompt_kind(name);
+    const auto own = client.terms(kind).prices;
+    if (!given && own && own != request.prices) request.prices_by_kind[kind] = *own;
+  }
+  if (needs_limit && !request.max_output_tokens && terms.max_output_tokens)
+    request.max_output_tokens = std::min(k_default_output_tokens, *terms.max_output_tokens);
+}
+
 Result<std::unique_ptr<LLMClient>> make_search_client(const std::string& spec, const SearchFlags& flags,
                                                       Context& context, std::optional<Error>& unrecorded) {
-  KERNELGEN_TRY(auto client, context.make_llm(spec, waiting_of(flags.evaluation), ReplayMode::Strict));
-  std::map<PromptKind, std::unique_ptr<LLMClient>> by_kind;
-  for (const auto& [kind, own] : flags.models_by_kind) {
-    KERNELGEN_TRY(by_kind[kind], context.make_llm(own, waiting_of(flags.evaluation), ReplayMode::Strict)
-                                     .context(fmt::format("--llm-for {}", to_string(kind))));
+  const auto make = [&](const std::string& text, const std::string& option) {
+    return context.make_llm(text, waiting_of(flags.evaluation), ReplayMode::Strict).context(option);
+  };
+  KERNELGEN_TRY(auto client, make(spec, "--llm"));
+  if (!flags.fallback.empty()) {
+    KERNELGEN_TRY(auto second, make(flags.fallback, "--llm-fallback"));
+    client = make_fallback_client(std::move(client), std::move(second));
   }
+  ModelsByKind by_kind;
+  for (const auto& [kind, specs] : flags.models_by_kind)
+    for (const auto& own : specs) {
+      KERNELGEN_TRY(auto one, make(own, fmt::format("--llm-for {}", to_string(kind))));
+      by_kind[kind].push_back(std::move(one));
+    }
   if (!by_kind.empty()) client = make_role_client(std::move(client), std::move(by_kind));
   if (flags.record.empty()) return client;
   return make_recording_client(std::move(client), flags.record,
@@ -176,16 +198,23 @@ Option llm_for_option(SearchFlags& flags) {
     const auto name = text.substr(0, equals);
     const auto kind = parse_prompt_kind(name);
     if (!kind) return unknown_name(name, prompt_kind_names());
-    if (!flags.models_by_kind.emplace(*kind, text.substr(equals + 1)).second)
-      return Error{ErrorCode::InvalidArgument, fmt::format("{} has a model already", name)};
+    flags.models_by_kind[*kind].push_back(text.substr(equals + 1));
     return {};
   }};
   for (const auto& kind : prompt_kind_names()) value.completions.push_back(kind + '=');
   return {.name = "--llm-for",
           .value_name = "KIND=SPEC",
-          .help = "Another model for prompts of a kind, such as crossover; may be repeated",
+          .help = "Another model for prompts of a kind; several for one kind take turns by seed",
           .value = std::move(value),
           .is_repeatable = true,
+          .task_file = TaskFileRule::StartsProgram};
+}
+
+Option llm_fallback_option(SearchFlags& flags) {
+  return {.name = "--llm-fallback",
+          .value_name = "SPEC",
+          .help = "Ask this model where the one of --llm has an outage",
+          .value = values::text(flags.fallback),
           .task_file = TaskFileRule::StartsProgram};
 }
 
@@ -261,6 +290,8 @@ void add_request_options(std::vector<Option>& options, SearchFlags& flags) {
   add("--max-prompt-tokens", "N", "Leave examples and history out of longer prompts",
       values::whole_number(flags.max_prompt_tokens, k_count_range));
   add("--max-output-tokens", "N", "Limit of one reply", values::whole_number(flags.max_output_tokens, k_count_range));
+  add("--effort", "WORD", "How much a reasoning model is to think, in its provider's words: low, high, ...",
+      values::text(flags.effort));
   add("--request-timeout", "S", "Limit of one request, in seconds", values::seconds(flags.request_timeout_seconds, 1));
   add("--parallel", "N", "Requests in flight at once", values::whole_number(flags.parallel, {1, 256}));
   add("--parallel-evaluations", "N", "Evaluations at once; default: one for each GPU here or --worker",

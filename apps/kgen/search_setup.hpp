@@ -36,7 +36,10 @@ struct BudgetFlags {
 /// Options of the commands that search, besides tasks, targets and models.
 struct SearchFlags {
   /// Models of their own for kinds of prompts, as for --llm.
-  std::map<PromptKind, std::string> models_by_kind;
+  std::map<PromptKind, std::vector<std::string>> models_by_kind;
+  /// The model to ask in an outage of --llm; empty: none.
+  std::string fallback;
+  std::string effort;
   std::string record;
   std::string results = "results";
   std::string name;
@@ -101,6 +104,10 @@ class WorkerNotes {
 [[nodiscard]] Result<FlowRequest> make_flow_request(const SearchFlags& flags, TaskSource task, const std::string& name,
                                                     Target target, const PromptDevice& device);
 
+/// Adds the prices: those `given`, else what is known of the models. With `needs_limit` a request without a limit of
+/// replies gets one, where the model is known: what a reply may cost follows from it.
+void add_terms(FlowRequest& request, const LLMClient& client, const std::optional<Prices>& given, bool needs_limit);
+
 /// Makes the client, with the models for kinds of prompts. `unrecorded` is set if a reply could not be recorded by the
 /// time the client is destroyed.
 [[nodiscard]] Result<std::unique_ptr<LLMClient>> make_search_client(const std::string& spec, const SearchFlags& flags,
@@ -118,6 +125,7 @@ class WorkerNotes {
 
 /// Options of the commands, which `flags` must outlive. The budget's names begin with `prefix`: "--max-".
 [[nodiscard]] Option llm_for_option(SearchFlags& flags);
+[[nodiscard]] Option llm_fallback_option(SearchFlags& flags);
 [[nodiscard]] Option record_option(SearchFlags& flags);
 [[nodiscard]] Option results_option(SearchFlags& flags);
 [[nodiscard]] Option worker_option(SearchFlags& flags);

@@ -83,7 +83,7 @@ BOOST_DESCRIBE_STRUCT(EvaluationRecord, (),
 BOOST_DESCRIBE_STRUCT(Prompt, (), (kind, text, estimated_tokens, dropped, fingerprint))
 BOOST_DESCRIBE_STRUCT(TokenUsage, (),
                       (input_tokens, output_tokens, cached_tokens, reasoning_tokens, cache_write_tokens))
-BOOST_DESCRIBE_STRUCT(Reply, (), (text, finish, usage, model, latency, first_output, request_id, left_out))
+BOOST_DESCRIBE_STRUCT(Reply, (), (text, finish, usage, model, latency, first_output, request_id, left_out, identity))
 BOOST_DESCRIBE_STRUCT(Analysis, (),
                       (worth_optimizing, reason, bottleneck, method, plan, expected_speedup, output_requirement,
                        correction))

@@ -49,7 +49,7 @@ class SpendingCounter {
     static const Prompt unknown;
     const auto found = prompts_.find(arrived.number);
     const auto& prompt = found == prompts_.end() ? unknown : *found->second;
-    const auto cost = arrived.cost ? arrived.cost : cost_of(arrived.reply, prompt, request_.prices);
+    const auto cost = arrived.cost ? arrived.cost : cost_of(arrived.reply, prompt, request_);
     return {.requests = 1, .tokens = total_of(tokens_of(arrived.reply, prompt)), .cost = cost.value_or(0)};
   }
 
@@ -169,12 +169,13 @@ Spending most_of_request(const Prompt& prompt, const FlowRequest& request) {
                                             static_cast<std::int64_t>(prompt.text.size()) / k_least_bytes_per_token);
   const auto output = request.max_output_tokens.value_or(0);
   Spending most{.requests = 1, .tokens = input + output};
-  if (!request.prices) return most;
+  const auto prices = prices_of(request, prompt.kind);
+  if (!prices) return most;
   constexpr double k_million = 1e6;
-  const auto& prices = *request.prices;
-  const double input_price = std::max(prices.per_million_input, prices.per_million_cached.value_or(0));
+  const double input_price = std::max(
+      {prices->per_million_input, prices->per_million_cached.value_or(0), prices->per_million_cache_write.value_or(0)});
   most.cost =
-      (static_cast<double>(input) * input_price + static_cast<double>(output) * prices.per_million_output) / k_million;
+      (static_cast<double>(input) * input_price + static_cast<double>(output) * prices->per_million_output) / k_million;
   return most;
 }
 

@@ -21,7 +21,8 @@ std::string limit_text(const std::optional<T>& limit) {
 std::string price_text(const std::optional<Prices>& prices) {
   if (!prices) return "none";
   return to_text(prices->per_million_input) + '/' + to_text(prices->per_million_output) + '/' +
-         to_text(prices->per_million_cached.value_or(prices->per_million_input));
+         to_text(prices->per_million_cached.value_or(prices->per_million_input)) +
+         (prices->per_million_cache_write ? '/' + to_text(*prices->per_million_cache_write) : "");
 }
 
 /// Number of the runs, and an id of their names and the texts of their tasks.

@@ -415,9 +415,13 @@ class Engine {
                        .fingerprint = open.prompt.fingerprint,
                        .kind = open.action.kind,
                        .temperature = open.action.temperature,
+                       .effort = request_.effort,
                        .max_output_tokens = request_.max_output_tokens,
                        .timeout = std::min(request_timeout(), time_left.value_or(request_.request_timeout)),
-                       .on_retry = pause_notice(open.action.id)};
+                       .on_retry = pause_notice(open.action.id),
+                       .on_progress = [this, id = open.action.id](const LLMProgress& progress) {
+                         notify(ReplyProgress{id, progress});
+                       }};
     KERNELGEN_CHECK(record(RequestSent{number}));
     ++busy_;
     ++asking_;
@@ -473,7 +477,7 @@ class Engine {
       return handle_no_reply(number, reply.error());
     }
     const auto& prompt = state_.open[number].prompt;
-    const auto cost = cost_of(*reply, prompt, request_.prices);
+    const auto cost = cost_of(*reply, prompt, request_);
     settle(number, Spending{1, total_of(tokens_of(*reply, prompt)), cost.value_or(0)});
     const std::string text = reply->text;
     if (auto done = record(ReplyArrived{number, *std::move(reply), cost, backends_.llm.endpoint()}); !done) {

@@ -147,6 +147,8 @@ std::vector<std::pair<std::string, std::string>> options_of(const FlowRequest& r
       {"threads", std::to_string(evaluation.threads)},
       {"warmup_calls", std::to_string(evaluation.measure.warmup_calls)},
       {"without", without_text(request.without)}};
+  // Earlier versions had no such option.
+  if (!request.effort.empty()) options["effort"] = request.effort;
   for (const auto& [name, value] : policy.options()) options["policy." + name] = value;
   return {options.begin(), options.end()};
 }
@@ -385,15 +387,25 @@ ProfileRequest profile_request(const ActionResult& result, const FlowRequest& re
   return profile;
 }
 
-std::optional<double> cost_of(const Reply& reply, const Prompt& prompt, const std::optional<Prices>& prices) {
+std::optional<Prices> prices_of(const FlowRequest& request, PromptKind kind) {
+  const auto own = request.prices_by_kind.find(kind);
+  return own == request.prices_by_kind.end() ? request.prices : std::optional(own->second);
+}
+
+std::optional<double> cost_of(const Reply& reply, const Prompt& prompt, const FlowRequest& request) {
+  const auto prices = prices_of(request, prompt.kind);
   if (!prices) return std::nullopt;
   constexpr double k_million = 1e6;
   const auto tokens = tokens_of(reply, prompt);
-  const auto cached = static_cast<double>(std::clamp<std::int64_t>(tokens.cached, 0, tokens.input));
-  const auto fresh = static_cast<double>(tokens.input) - cached;
-  return (fresh * prices->per_million_input + cached * prices->per_million_cached.value_or(prices->per_million_input) +
-          static_cast<double>(tokens.output) * prices->per_million_output) /
-         k_million;
+  const auto cached = std::clamp<std::int64_t>(tokens.cached, 0, tokens.input);
+  const auto written = std::clamp<std::int64_t>(reply.usage.cache_write_tokens.value_or(0), 0, tokens.input - cached);
+  const auto price = [&](std::int64_t count, double per_million) {
+    return static_cast<double>(count) * per_million / k_million;
+  };
+  const double input = prices->per_million_input;
+  return price(tokens.input - cached - written, input) + price(cached, prices->per_million_cached.value_or(input)) +
+         price(written, prices->per_million_cache_write.value_or(input)) +
+         price(tokens.output, prices->per_million_output);
 }
 
 bool needs_winner_check(const RunState& state, const FlowRequest& request) {

@@ -69,8 +69,9 @@ void share_verdict(ActionResult& result, const ActionResult& first);
                                              const TaskDescribed& task);
 
 /// The cost of a reply; nothing without prices.
-[[nodiscard]] std::optional<double> cost_of(const Reply& reply, const Prompt& prompt,
-                                            const std::optional<Prices>& prices);
+[[nodiscard]] std::optional<double> cost_of(const Reply& reply, const Prompt& prompt, const FlowRequest& request);
+/// The prices of prompts of a kind.
+[[nodiscard]] std::optional<Prices> prices_of(const FlowRequest& request, PromptKind kind);
 
 /// The budget that is used up; nothing if none is.
 [[nodiscard]] std::optional<BudgetExhausted> exhausted_budget(const Budget& budget, const ResourceUsage& spent);

@@ -115,8 +115,11 @@ Client make_server(const Provider& provider, std::string_view text, const LLMSpe
   options.model = named.model.empty() ? variable(provider.model_variable) : named.model;
   if (options.model.empty())
     return missing(fmt::format("{} is not set; set it, or write {}:MODEL", provider.model_variable, name));
-  if (const auto* facts = find_model(provider, options.model); facts != nullptr && facts->max_output_tokens)
-    options.default_output_tokens = *facts->max_output_tokens;
+  if (const auto* facts = find_model(provider, options.model); facts != nullptr) {
+    options.terms = {.prices = facts->prices, .max_output_tokens = facts->max_output_tokens};
+    if (facts->max_output_tokens)
+      options.default_output_tokens = std::min(options.default_output_tokens, *facts->max_output_tokens);
+  }
   read_network_variables(options, context.environment);
   return make_server_client(std::move(options));
 }
@@ -151,7 +154,7 @@ Result<std::unique_ptr<LLMClient>> make_llm_client(std::string_view spec, const 
     return make_server(*provider, rest, context);
   // The text is not repeated: it may be a key that was given to the wrong option.
   return Error{ErrorCode::InvalidArgument,
-               "a model is named by PROVIDER:MODEL, PROVIDER:MODEL@URL (providers: kgen models), command:PROGRAM "
+               "a model is named by PROVIDER:MODEL, PROVIDER:MODEL@URL, command:PROGRAM "
                "ARG..., mailbox:DIR or replay:FILE",
                {}};
 }

@@ -48,7 +48,7 @@ struct Draft {
 
 /// One form.
 struct Protocol {
-  /// As in providers.json: "chat-completions".
+  /// Name in lists of providers: "chat-completions".
   std::string_view name;
   /// What an answer is called in messages.
   std::string_view answer_name;

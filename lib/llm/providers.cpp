@@ -8,6 +8,7 @@
 
 #include <kernelgen/llm/providers.hpp>
 
+#include "llm/base_url.hpp"
 #include "llm/builtin_providers.hpp"
 #include "llm/protocol.hpp"
 #include "support/files.hpp"

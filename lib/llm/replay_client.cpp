@@ -90,6 +90,7 @@ class RecordingClient final : public LLMClient {
 
   [[nodiscard]] std::string identity() const override { return inner_->identity(); }
   [[nodiscard]] std::string endpoint() const override { return inner_->endpoint(); }
+  [[nodiscard]] ModelTerms terms(PromptKind kind) const override { return inner_->terms(kind); }
 
  private:
   /// Appends the replies that are not in the file yet, oldest first.

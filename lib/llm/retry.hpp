@@ -22,7 +22,7 @@ enum class AttemptFailure {
   CutOff,        ///< the connection closed, or the answer is incomplete, malformed or no completion
   Stalled,       ///< an answer that had begun stopped
   Overloaded,    ///< HTTP 429
-  ServerError,   ///< HTTP 408 or 5xx, or an error in an answer of status 200
+  ServerError,   ///< HTTP 408, 409 or 5xx, or an error in an answer of status 200
 };
 
 struct RetryRule {
@@ -43,7 +43,7 @@ inline constexpr std::array<RetryRule, 6> k_retry_rules{{
     // An answer that has begun is probably paid for, and the silence before it was given up has taken minutes.
     {AttemptFailure::Stalled, "an answer that stops for two minutes", 2, 1},
     {AttemptFailure::Overloaded, "HTTP 429", 5, 2},
-    {AttemptFailure::ServerError, "HTTP 408 and 5xx, an error in an answer of status 200", 4, 2},
+    {AttemptFailure::ServerError, "HTTP 408, 409 and 5xx, an error in an answer of status 200", 4, 2},
 }};
 
 /// A failed attempt, as far as the wait before the next one depends on it.

@@ -9,6 +9,7 @@
 #include <kernelgen/llm/clients.hpp>
 
 #include "llm/answer_reader.hpp"
+#include "llm/base_url.hpp"
 #include "llm/http.hpp"
 #include "llm/protocol.hpp"
 #include "llm/retry.hpp"
@@ -77,6 +78,7 @@ class ServerClient final : public LLMClient {
     return options_.provider + ' ' + sanitize_line(options_.model, 200);
   }
   [[nodiscard]] std::string endpoint() const override { return base_.host; }
+  [[nodiscard]] ModelTerms terms(PromptKind) const override { return options_.terms; }
 
  private:
   /// For messages: "openai gpt-5 at api.openai.com".

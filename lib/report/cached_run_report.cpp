@@ -20,7 +20,8 @@ namespace kernelgen {
 inline namespace v0 {
 
 BOOST_DESCRIBE_STRUCT(RequestReport, (),
-                      (time, number, action_id, kind, status, model, endpoint, usage, latency_seconds, finish, cost))
+                      (time, number, action_id, kind, status, model, endpoint, usage, latency_seconds, finish, cost,
+                       first_output_seconds, request_id, identity, left_out))
 BOOST_DESCRIBE_STRUCT(AttemptReport, (),
                       (number, id, kind, status, result_class, error_class, score, message, recurrence, code_file))
 BOOST_DESCRIBE_STRUCT(BestReport, (), (id, score, reference_ms, kernel_ms, recurrence, labels, headroom, code_file))
@@ -33,7 +34,7 @@ namespace {
 namespace fs = std::filesystem;
 
 /// Raised when the computation of a report or of its details changes.
-constexpr int k_cache_schema = 3;
+constexpr int k_cache_schema = 4;
 
 fs::path cache_file(const fs::path& directory) { return directory / ".report.json"; }
 /// The state of the journal on the first line, the details on the second.

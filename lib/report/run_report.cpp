@@ -121,6 +121,10 @@ class RequestCollector {
     if (!reply.model.empty()) request->model = reply.model;
     request->usage = reply.usage;
     request->latency_seconds = std::chrono::duration<double>(reply.latency).count();
+    if (reply.first_output) request->first_output_seconds = std::chrono::duration<double>(*reply.first_output).count();
+    request->request_id = reply.request_id;
+    request->identity = reply.identity;
+    request->left_out = reply.left_out;
     request->finish = reply.finish;
     request->cost = event.cost;
   }

@@ -322,7 +322,9 @@ TEST_CASE("several targets make a matrix of runs", "[cli][batch]") {
 TEST_CASE("wrong options of batch are named before anything is spent", "[cli][batch]") {
   const std::vector<std::pair<std::vector<std::string>, std::string>> wrong{
       {{"--max-tokens", "5"}, "--max-tokens and --max-cost need --max-output-tokens"},
-      {{"--max-cost", "5", "--max-output-tokens", "9"}, "--max-cost, --task-max-cost and --price-cached need"},
+      {{"--max-cost", "5", "--max-output-tokens", "9"},
+       "--max-cost and --task-max-cost need --price-input and --price-output: no prices are known of scripted"},
+      {{"--price-cached", "5"}, "--price-cached needs --price-input and --price-output"},
       {{"--price-input", "1", "--price-input", "2"}, "--price-input: 2 prices for 1 model;"},
       {{"--seed", "4"}, "--seed needs --sample"},
       {{"--target", "cuba"}, "--target: "},

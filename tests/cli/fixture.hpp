@@ -7,6 +7,7 @@
 #include <fstream>
 #include <functional>
 #include <memory>
+#include <set>
 #include <sstream>
 #include <string>
 #include <utility>
@@ -88,6 +89,8 @@ class Fixture {
           llm_waiting = waiting;
           return std::unique_ptr<LLMClient>(std::make_unique<ScriptedLLMClient>(model));
         },
+        .find_providers = [] { return Result<std::vector<Provider>>(known_providers()); },
+        .is_set = [this](const std::string& variable) { return set_variables.count(variable) > 0; },
         .processes = processes == nullptr ? processes_ : *processes,
         .stop = stop.get_token()};
     return cli::run_kgen(arguments, context);
@@ -111,6 +114,7 @@ class Fixture {
   std::function<Result<EvaluationRecord>(const EvaluationRequest&)> judge;
   ScriptedLLMClient::Answer model = [](const LLMRequest&) { return ScriptedLLMClient::reply("no code"); };
   std::string llm_spec;
+  std::set<std::string> set_variables;
   Waiting llm_waiting = Waiting::Wait;
   /// The runner of programs; nullptr: every program is missing.
   ProcessRunner* processes = nullptr;
@@ -133,6 +137,8 @@ struct DescribedCommands {
                        .make_benchmarker = {},
                        .find_installation = {},
                        .make_llm = {},
+                       .find_providers = {},
+                       .is_set = {},
                        .processes = processes,
                        .stop = {}};
   std::vector<cli::Command> commands = cli::make_commands(context);

@@ -292,7 +292,8 @@ TEST_CASE("wrong options of run are named", "[cli][run]") {
       {{"--stop-at-score", "much"}, "kgen: --stop-score: expected a number"},
       {{"--seeds", "0"}, "kgen: --seeds 0 needs a kernel to start from: --start-from\n"},
       {{"--stage-tries", "0"}, "kgen: --stage-tries: expected a whole number"},
-      {{"--max-cost", "5"}, "--max-cost and --price-cached need --price-input and --price-output\n"},
+      {{"--max-cost", "5"}, "--max-cost needs --price-input and --price-output: no prices are known of scripted\n"},
+      {{"--price-cached", "5"}, "kgen: --price-cached needs --price-input and --price-output\n"},
       {{"--profile", "timeline"}, "kgen: --profile needs a target that runs on an NVIDIA or AMD GPU of this machine\n"},
       {{"--prompts", "/no/such/directory"}, "/no/such/directory"}};
   for (const auto& [options, text] : cases) {
@@ -334,10 +335,13 @@ TEST_CASE("run --policy evolve breeds kernels, and --llm-for asks another model 
   CHECK(crossover.find("## The second kernel, `i") != std::string::npos);
 }
 
-TEST_CASE("run refuses two models for a kind of prompt", "[cli][run]") {
+TEST_CASE("several models for a kind of prompt take turns by seed", "[cli][run]") {
   Fixture kgen;
-  CHECK(kgen.run(run_arguments(kgen, {"--llm-for", "repair=openai:a", "--llm-for", "repair=openai:b"})) == 64);
-  CHECK(kgen.err.str().find("--llm-for: repair has a model already") != std::string::npos);
+  CHECK(kgen.run(run_arguments(kgen, {"--llm-for", "seed=scripted:a", "--llm-for", "seed=scripted:b", "--llm-fallback",
+                                      "scripted:c", "--effort", "high"})) == 2);
+  const auto journal = *read_file(kgen.path("out/relu/events.jsonl"));
+  CHECK(journal.find("models scripted or else scripted, seed by scripted and scripted") != std::string::npos);
+  CHECK(journal.find(R"(["effort","high"])") != std::string::npos);
 }
 
 TEST_CASE("run counts money where it knows prices, and ends at its budget", "[cli][run]") {

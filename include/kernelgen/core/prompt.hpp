@@ -91,6 +91,8 @@ struct Reply {
   std::string request_id{};
   /// What of the request the model refused, and was left out: "temperature".
   std::string left_out{};
+  /// LLMClient::identity() of the one of several clients that gave the reply; empty where there is one.
+  std::string identity{};
 };
 
 }  // namespace v0

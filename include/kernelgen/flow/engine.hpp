@@ -85,11 +85,16 @@ struct FlowRequest {
   /// Whether kernels are inspected for a time loop. Without that, none counts as persistent.
   bool detect_persistence = true;
   Budget budget;
+  /// Prices of the requests that `prices_by_kind` does not name.
   std::optional<Prices> prices;
+  /// Prices of the models that answer prompts of these kinds.
+  std::map<PromptKind, Prices> prices_by_kind;
   /// The run reached its goal when the best score is at least this.
   double goal = 1.0;
   std::optional<std::int64_t> max_prompt_tokens;
   std::optional<std::int64_t> max_output_tokens;
+  /// LLMRequest::effort of every request.
+  std::string effort;
   std::chrono::milliseconds request_timeout{600'000};
   /// Pauses before a verdict that other work on the machine disturbed is asked for again. After the last one the run
   /// ends with Pending, and goes on from there when it is resumed.
@@ -120,6 +125,12 @@ struct ActionPaused {
   std::chrono::milliseconds wait{0};
 };
 
+/// A reply on its way; told at most ten times a second. Not journaled.
+struct ReplyProgress {
+  std::string action_id;
+  LLMProgress progress;
+};
+
 /// Resources that a run has used, in all its sessions.
 struct ResourceUsage {
   std::int64_t tokens = 0;
@@ -142,7 +153,7 @@ struct FlowProgress {
 };
 
 /// A notification to an observer.
-using FlowNotice = std::variant<Event, EvaluationStep, ActionPaused, FlowProgress>;
+using FlowNotice = std::variant<Event, EvaluationStep, ActionPaused, ReplyProgress, FlowProgress>;
 
 /// Receives every event right after it was journaled, with a FlowProgress just before it, and the steps of evaluations
 /// and pauses. Called from the thread that called run_flow(), or from one that asks or evaluates; never from two at

@@ -70,6 +70,8 @@ struct ServerClientOptions {
   Streaming streaming = Streaming::On;
   /// Limit of a reply for requests that have none; used by Anthropic's protocol, which demands one.
   std::int64_t default_output_tokens = 32'000;
+  /// For LLMClient::terms().
+  ModelTerms terms{};
   /// Most requests in flight at once; unset: any number.
   std::optional<int> max_concurrent{};
   RetryOptions retry;
@@ -139,10 +141,17 @@ using RecordingFailure = std::function<void(const Error&)>;
                                                                        const std::filesystem::path& file,
                                                                        RecordingFailure on_failure = {});
 
-/// Asks a model for each kind of prompt: that of `by_kind`, else `others`. Its identity and its
-/// endpoint name all of them. None of the clients may be nullptr.
-[[nodiscard]] std::unique_ptr<LLMClient> make_role_client(std::unique_ptr<LLMClient> others,
-                                                          std::map<PromptKind, std::unique_ptr<LLMClient>> by_kind);
+/// Models for kinds of prompts. Where a kind has several, the seed that a request belongs to decides: "seed2" and
+/// "seed2-repair1" are asked of the second one.
+using ModelsByKind = std::map<PromptKind, std::vector<std::unique_ptr<LLMClient>>>;
+/// Asks a model for each kind of prompt: one of `by_kind`, else `others`. Its identity and its endpoint name all of
+/// them; Reply::identity tells which one answered. None of the clients may be nullptr, none of the lists empty.
+[[nodiscard]] std::unique_ptr<LLMClient> make_role_client(std::unique_ptr<LLMClient> others, ModelsByKind by_kind);
+
+/// Asks `second` where `first` has an outage that outlasted its attempts, for that request alone. Reply::identity tells
+/// which one answered. Neither may be nullptr.
+[[nodiscard]] std::unique_ptr<LLMClient> make_fallback_client(std::unique_ptr<LLMClient> first,
+                                                              std::unique_ptr<LLMClient> second);
 
 struct Provider;
 

@@ -55,6 +55,13 @@ struct LLMRequest {
   std::function<void(const LLMProgress&)> on_progress{};
 };
 
+/// What is known beforehand of the requests to a model.
+struct ModelTerms {
+  std::optional<Prices> prices{};
+  /// The longest reply in tokens.
+  std::optional<std::int64_t> max_output_tokens{};
+};
+
 /// Asks a model. Implementations are thread-safe; several requests may be in flight. Errors: Timeout and Unavailable
 /// are outages (see is_outage()): the endpoint does not answer in time, refuses, breaks off, has no quota left, or
 /// sends an answer that is no reply. PermissionDenied: the key is not accepted. PromptTooLong: the model takes only
@@ -72,6 +79,8 @@ class LLMClient {
   /// The place where the model is asked: "localhost:8000", a path, a directory. It may differ in every session of a
   /// run, and is recorded with each request. Never holds a key. May be empty.
   [[nodiscard]] virtual std::string endpoint() const { return {}; }
+  /// What is known of the model that answers prompts of this kind.
+  [[nodiscard]] virtual ModelTerms terms(PromptKind) const { return {}; }
 };
 
 /// Whether the endpoint is the reason for a missing answer, not the request: the same request may be answered later.

@@ -59,6 +59,13 @@ struct RequestReport {
   /// These two are set only when it was answered.
   std::optional<double> latency_seconds;
   std::optional<FinishReason> finish;
+  /// Until the first byte of reasoning or text; unset where the reply came in one piece.
+  std::optional<double> first_output_seconds{};
+  /// The provider's name for the request; empty where it gave none.
+  std::string request_id{};
+  /// Reply::identity and Reply::left_out.
+  std::string identity{};
+  std::string left_out{};
   /// Cost by the run's prices; absent without prices.
   std::optional<double> cost;
 };
