@@ -501,8 +501,31 @@ class Engine {
       waiting_.defer_unanswered(number, error);
       return {};
     }
+    if (error.code == ErrorCode::PromptTooLong) return shorten_prompt(number, error);
     KERNELGEN_CHECK(record(RequestFailed{number, error.code, error.to_line(), backends_.llm.endpoint()}));
     return error;
+  }
+
+  /// Asks again with a prompt that leaves out examples and history, as much as it takes. The model's own limit is not
+  /// known; a refusal costs nothing. The error where nothing more can be left out.
+  Result<void> shorten_prompt(int number, const Error& error) {
+    const auto action = state_.open[number].action;
+    const auto tokens = state_.open[number].prompt.estimated_tokens;
+    auto request = prompt_request(request_, *state_.task, state_.history, action);
+    // A quarter less, or whatever less is possible.
+    request.max_tokens = tokens * 3 / 4;
+    auto shorter = backends_.prompts.build(request);
+    if (!shorter) {
+      request.max_tokens = tokens - 1;
+      shorter = backends_.prompts.build(request);
+    }
+    if (!shorter || shorter->estimated_tokens >= tokens) {
+      KERNELGEN_CHECK(record(RequestFailed{number, error.code, error.to_line(), backends_.llm.endpoint()}));
+      return Error{error.code, error.message + "; nothing more can be left out of the prompt of " + action.id};
+    }
+    KERNELGEN_CHECK(record(RequestDeferred{number, error.code, error.to_line(), backends_.llm.endpoint()}));
+    KERNELGEN_CHECK(record(ActionIssued{number, action, *std::move(shorter)}));
+    return ask(number);
   }
 
   /// Fails actions with requests that the endpoint does not answer although it answers others.

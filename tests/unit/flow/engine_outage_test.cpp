@@ -233,6 +233,44 @@ TEST_CASE("an error that is no outage ends the run and is asked again", "[flow][
   CHECK(world.run(*journal)->history.size() == 2);
 }
 
+TEST_CASE("a prompt that the model finds too long is asked again without what can be left out", "[flow][engine][outage]") {
+  std::vector<std::string> prompts;
+  OutageWorld world(1, [&](const LLMRequest& request, std::stop_token) -> Result<Reply> {
+    prompts.push_back(request.prompt);
+    if (prompts.size() < 3) return Error{ErrorCode::PromptTooLong, "HTTP 400: too long"};
+    return good_reply(request);
+  });
+  world.prompts.tokens = 1'000;
+  world.prompts.least_tokens = 700;
+  const auto journal = make_memory_journal(real_time());
+  const auto outcome = world.run(*journal);
+  REQUIRE(outcome);
+  CHECK(outcome->best == "sample1");
+  REQUIRE(prompts.size() == 3);
+  CHECK(prompts[1] == prompts[0] + " tokens=750");
+  CHECK(prompts[2] == prompts[0] + " tokens=749");
+  // The journal has the prompt that was answered, and a refusal costs no request.
+  CHECK(events_of<ActionIssued>(*journal).back().prompt.text == prompts[2]);
+  CHECK(events_of<RequestDeferred>(*journal).size() == 2);
+  CHECK(history_of(journal->events()).size() == 1);
+}
+
+TEST_CASE("a prompt that is too long without anything to leave out ends the run", "[flow][engine][outage]") {
+  int asked = 0;
+  OutageWorld world(1, [&](const LLMRequest&, std::stop_token) -> Result<Reply> {
+    ++asked;
+    return Error{ErrorCode::PromptTooLong, "HTTP 400: too long"};
+  });
+  world.prompts.tokens = world.prompts.least_tokens = 700;
+  const auto journal = make_memory_journal(real_time());
+  const auto ended = world.run(*journal);
+  REQUIRE_FALSE(ended);
+  CHECK(ended.error().code == ErrorCode::PromptTooLong);
+  CHECK(ended.error().message == "HTTP 400: too long; nothing more can be left out of the prompt of sample1");
+  CHECK(asked == 1);
+  CHECK(events_of<RequestFailed>(*journal).size() == 1);
+}
+
 TEST_CASE("a run goes on where the model is now, and under the name that earlier versions gave it",
           "[flow][engine][resume]") {
   struct Named final : public LLMClient {

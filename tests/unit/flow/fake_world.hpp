@@ -57,6 +57,8 @@ inline std::string analysis_reply(bool worth) {
 /// A builder of prompts with the action's kind, base and history as text.
 class FakePromptBuilder final : public PromptBuilder {
  public:
+  /// The tokens of a whole prompt, and of one that holds only what is never left out.
+  std::int64_t tokens = 0, least_tokens = 0;
   [[nodiscard]] Result<Prompt> build(const PromptRequest& request) const override {
     Prompt prompt{.kind = request.kind, .text = std::string(to_string(request.kind))};
     prompt.text +=
@@ -72,6 +74,12 @@ class FakePromptBuilder final : public PromptBuilder {
     for (const auto& finding : request.findings) prompt.text += " finding=" + finding;
     if (!request.headroom.empty()) prompt.text += " headroom=" + request.headroom;
     prompt.fingerprint = prompt.text;
+    prompt.estimated_tokens = tokens;
+    if (request.max_tokens && tokens > 0) {
+      if (*request.max_tokens < least_tokens) return Error{ErrorCode::InvalidArgument, "the limit is too low"};
+      prompt.estimated_tokens = std::min(tokens, *request.max_tokens);
+      prompt.text += " tokens=" + std::to_string(prompt.estimated_tokens);
+    }
     return prompt;
   }
   [[nodiscard]] std::vector<std::string> variants(PromptKind, Target) const override { return {"a", "b"}; }
