@@ -417,6 +417,8 @@ class Engine {
                        .temperature = open.action.temperature,
                        .effort = request_.effort,
                        .max_output_tokens = request_.max_output_tokens,
+                       // A campaign's budget has set aside what one reply may cost.
+                       .continuations = session_.budget == nullptr ? 1 : 0,
                        .timeout = std::min(request_timeout(), time_left.value_or(request_.request_timeout)),
                        .on_retry = pause_notice(open.action.id),
                        .on_progress = [this, id = open.action.id](const LLMProgress& progress) {

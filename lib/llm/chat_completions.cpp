@@ -14,9 +14,12 @@ namespace json = boost::json;
 
 std::string chat_path(const RequestForm&) { return "/chat/completions"; }
 
-std::string chat_body(const LLMRequest& request, const RequestForm& form) {
-  json::object message{{"role", "user"}, {"content", to_utf8(request.prompt)}};
-  json::object body{{"model", to_utf8(form.model)}, {"messages", json::array{std::move(message)}}};
+std::string chat_body(const LLMRequest& request, const RequestForm& form, std::string_view so_far) {
+  json::array messages;
+  for (const auto& turn : turns_of(request, so_far))
+    messages.push_back(
+        json::object{{"role", turn.by == Turn::By::User ? "user" : "assistant"}, {"content", turn.text}});
+  json::object body{{"model", to_utf8(form.model)}, {"messages", std::move(messages)}};
   if (request.max_output_tokens)
     body[form.has_new_limit_name ? "max_completion_tokens" : "max_tokens"] = *request.max_output_tokens;
   if (!request.effort.empty()) body["reasoning_effort"] = to_utf8(request.effort);

@@ -17,13 +17,16 @@ std::string gemini_path(const RequestForm& form) {
          (form.streams ? ":streamGenerateContent?alt=sse" : ":generateContent");
 }
 
-std::string gemini_body(const LLMRequest& request, const RequestForm& form) {
-  json::object turn{{"role", "user"}, {"parts", json::array{json::object{{"text", to_utf8(request.prompt)}}}}};
+std::string gemini_body(const LLMRequest& request, const RequestForm& form, std::string_view so_far) {
+  json::array contents;
+  for (const auto& turn : turns_of(request, so_far))
+    contents.push_back(json::object{{"role", turn.by == Turn::By::User ? "user" : "model"},
+                                    {"parts", json::array{json::object{{"text", turn.text}}}}});
   std::string options = "{}";
   if (request.max_output_tokens)
     append_number(options, "maxOutputTokens", static_cast<double>(*request.max_output_tokens));
   if (form.sends_temperature) append_number(options, "temperature", request.temperature);
-  json::object body{{"contents", json::array{std::move(turn)}}};
+  json::object body{{"contents", std::move(contents)}};
   std::string text = json::serialize(body);
   if (!request.effort.empty()) {
     options.pop_back();

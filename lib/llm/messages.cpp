@@ -31,11 +31,15 @@ json::array content_of(const LLMRequest& request) {
   return content;
 }
 
-std::string messages_body(const LLMRequest& request, const RequestForm& form) {
-  json::object message{{"role", "user"}, {"content", content_of(request)}};
+std::string messages_body(const LLMRequest& request, const RequestForm& form, std::string_view so_far) {
+  json::array messages;
+  for (const auto& turn : turns_of(request, so_far))
+    messages.push_back(
+        json::object{{"role", turn.by == Turn::By::User ? "user" : "assistant"},
+                     {"content", messages.empty() ? json::value(content_of(request)) : json::value(turn.text)}});
   json::object body{{"model", to_utf8(form.model)},
                     {"max_tokens", request.max_output_tokens.value_or(form.default_limit)},
-                    {"messages", json::array{std::move(message)}}};
+                    {"messages", std::move(messages)}};
   if (!request.effort.empty()) body["output_config"] = json::object{{"effort", to_utf8(request.effort)}};
   if (form.streams) body["stream"] = true;
   std::string text = json::serialize(body);

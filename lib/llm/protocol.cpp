@@ -4,6 +4,7 @@
 
 #include <fmt/format.h>
 
+#include "llm/continuation.hpp"
 #include "support/text.hpp"
 
 namespace kernelgen {
@@ -91,6 +92,14 @@ std::string find_error_words(const json::value& document) {
     if (const auto* found = find_member(document, {name}); found != nullptr && !found->is_null())
       return json::serialize(*found);
   return {};
+}
+
+std::vector<Turn> turns_of(const LLMRequest& request, std::string_view so_far) {
+  std::vector<Turn> turns{{Turn::By::User, to_utf8(request.prompt)}};
+  if (so_far.empty()) return turns;
+  turns.push_back({Turn::By::Model, to_utf8(so_far)});
+  turns.push_back({Turn::By::User, std::string(k_continue_prompt)});
+  return turns;
 }
 
 void append_number(std::string& object, std::string_view name, double number) {

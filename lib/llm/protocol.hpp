@@ -11,6 +11,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include <kernelgen/core/prompt.hpp>
 #include <kernelgen/llm/clients.hpp>
@@ -58,7 +59,8 @@ struct Protocol {
   std::string_view own_header;
   /// The path behind the base URL.
   std::string (*path)(const RequestForm& form);
-  std::string (*body)(const LLMRequest& request, const RequestForm& form);
+  /// With a text in `so_far`, the model is asked to go on with this reply.
+  std::string (*body)(const LLMRequest& request, const RequestForm& form, std::string_view so_far);
   /// Reads an answer in one piece. False when it is none.
   bool (*read_document)(const boost::json::value& document, Draft& draft);
   /// Reads an event of a stream. What it does not know is left out.
@@ -94,6 +96,14 @@ void read_count(std::optional<std::int64_t>& place, const boost::json::value& va
                                                   std::initializer_list<std::string_view> path);
 /// The provider's words for an error, in any of the usual forms; empty when the document holds none.
 [[nodiscard]] std::string find_error_words(const boost::json::value& document);
+/// One turn of a conversation.
+struct Turn {
+  enum class By { User, Model };
+  By by = By::User;
+  std::string text;
+};
+/// The prompt; with a text in `so_far` also that reply, and the wish that the model goes on with it. Texts are UTF-8.
+[[nodiscard]] std::vector<Turn> turns_of(const LLMRequest& request, std::string_view so_far);
 /// Adds a number with the shortest digits (0.7, not 6.9999999999999996E-1) at the end of an object's text.
 void append_number(std::string& object, std::string_view name, double number);
 

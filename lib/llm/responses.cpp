@@ -14,9 +14,12 @@ namespace json = boost::json;
 
 std::string responses_path(const RequestForm&) { return "/responses"; }
 
-std::string responses_body(const LLMRequest& request, const RequestForm& form) {
+std::string responses_body(const LLMRequest& request, const RequestForm& form, std::string_view so_far) {
+  json::array input;
+  for (const auto& turn : turns_of(request, so_far))
+    input.push_back(json::object{{"role", turn.by == Turn::By::User ? "user" : "assistant"}, {"content", turn.text}});
   // Nothing is kept at the provider: each request is whole.
-  json::object body{{"model", to_utf8(form.model)}, {"input", to_utf8(request.prompt)}, {"store", false}};
+  json::object body{{"model", to_utf8(form.model)}, {"input", std::move(input)}, {"store", false}};
   if (request.max_output_tokens) body["max_output_tokens"] = *request.max_output_tokens;
   if (!request.effort.empty()) body["reasoning"] = json::object{{"effort", to_utf8(request.effort)}};
   if (form.streams) body["stream"] = true;

@@ -10,6 +10,7 @@
 
 #include "llm/answer_reader.hpp"
 #include "llm/base_url.hpp"
+#include "llm/continuation.hpp"
 #include "llm/http.hpp"
 #include "llm/protocol.hpp"
 #include "llm/retry.hpp"
@@ -46,17 +47,37 @@ class ServerClient final : public LLMClient {
   Result<Reply> complete(const LLMRequest& request, std::stop_token stop) override {
     if (stop.stop_requested()) return Error{ErrorCode::Cancelled, "cancelled"};
     if (!std::isfinite(request.temperature)) return refusal("the temperature is not a number");
+    if (request.timeout <= milliseconds::zero()) return timed_out(request, "");
+    KERNELGEN_TRY(auto reply, ask_until_answered(request, "", stop));
+    for (int i = 0; i < request.continuations && reply.finish == FinishReason::Length && !reply.text.empty(); ++i) {
+      const auto next = ask_until_answered(request, reply.text, stop);
+      // What there is was paid for. A reply without an end says so by its reason to finish.
+      if (!next) break;
+      append_reply(reply, *next);
+    }
+    return reply;
+  }
+
+  [[nodiscard]] std::string identity() const override {
+    return options_.provider + ' ' + sanitize_line(options_.model, 200);
+  }
+  [[nodiscard]] std::string endpoint() const override { return base_.host; }
+  [[nodiscard]] ModelTerms terms(PromptKind) const override { return options_.terms; }
+
+ private:
+  /// Asks for a reply, or for what follows on `so_far`, as often as the table of retries allows.
+  Result<Reply> ask_until_answered(const LLMRequest& request, std::string_view so_far, const std::stop_token& stop) {
     std::mt19937_64 engine(random_u64());
     // Waiting for other requests takes nothing off the time of this one.
     std::optional<Clock::time_point> deadline;
-    if (request.timeout <= milliseconds::zero()) return timed_out(request, "");
     std::string before;
     int other_forms = 0;
     for (int attempts = 1;; ++attempts) {
-      if (!gate_.enter(estimate_tokens(request), stop)) return Error{ErrorCode::Cancelled, "cancelled"};
+      if (!gate_.enter(estimate_tokens(request, so_far), stop)) return Error{ErrorCode::Cancelled, "cancelled"};
       if (!deadline) deadline = Clock::now() + std::min(request.timeout, k_forever);
       const auto form = current_form();
-      auto answer = ask(request, form, std::chrono::ceil<milliseconds>(*deadline - Clock::now()), stop);
+      const Question question{request, so_far, form, std::chrono::ceil<milliseconds>(*deadline - Clock::now())};
+      auto answer = ask(question, stop);
       if (answer.reply) return *std::move(answer.reply);
       if (!answer.refusal.empty() && other_forms++ < k_max_other_forms && change_form(form, answer.refusal)) {
         --attempts;
@@ -74,22 +95,24 @@ class ServerClient final : public LLMClient {
     }
   }
 
-  [[nodiscard]] std::string identity() const override {
-    return options_.provider + ' ' + sanitize_line(options_.model, 200);
-  }
-  [[nodiscard]] std::string endpoint() const override { return base_.host; }
-  [[nodiscard]] ModelTerms terms(PromptKind) const override { return options_.terms; }
+  /// What is sent once.
+  struct Question {
+    const LLMRequest& request;
+    std::string_view so_far;
+    const RequestForm& form;
+    milliseconds timeout;
+  };
 
- private:
   /// For messages: "openai gpt-5 at api.openai.com".
   [[nodiscard]] std::string describe() const { return identity() + " at " + endpoint(); }
 
-  static std::int64_t estimate_tokens(const LLMRequest& request) {
+  static std::int64_t estimate_tokens(const LLMRequest& request, std::string_view so_far) {
     constexpr std::size_t k_bytes_per_token = 4;
-    return static_cast<std::int64_t>(request.prompt.size() / k_bytes_per_token);
+    return static_cast<std::int64_t>((request.prompt.size() + so_far.size()) / k_bytes_per_token);
   }
 
-  [[nodiscard]] HttpRequest prepare(const LLMRequest& request, const RequestForm& form) const {
+  [[nodiscard]] HttpRequest prepare(const Question& question) const {
+    const auto& form = question.form;
     HttpRequest post;
     post.url = base_.url + protocol_.path(form);
     post.headers = {"Content-Type: application/json",
@@ -97,10 +120,11 @@ class ServerClient final : public LLMClient {
     const auto key_header = options_.key_header.empty() ? std::string(protocol_.key_header) : options_.key_header;
     if (!options_.api_key.empty()) post.headers.push_back(key_header + options_.api_key);
     if (!protocol_.own_header.empty()) post.headers.emplace_back(protocol_.own_header);
-    post.body = protocol_.body(request, form);
+    post.body = protocol_.body(question.request, form, question.so_far);
     post.proxy = options_.proxy;
     post.no_proxy = options_.no_proxy;
     post.ca_file = options_.ca_file.string();
+    post.timeout = std::max(question.timeout, milliseconds::zero());
     post.connect_timeout = options_.connect_timeout;
     post.first_byte_timeout = options_.first_byte_timeout;
     post.idle_timeout = std::min(options_.idle_timeout, k_forever);
@@ -108,12 +132,10 @@ class ServerClient final : public LLMClient {
   }
 
   /// Sends the request once, and leaves the gate.
-  [[nodiscard]] Answer ask(const LLMRequest& request, const RequestForm& form, milliseconds timeout,
-                           const std::stop_token& stop) const {
+  [[nodiscard]] Answer ask(const Question& question, const std::stop_token& stop) const {
     const auto sent = Clock::now();
-    auto post = prepare(request, form);
-    post.timeout = std::max(timeout, milliseconds::zero());
-    AnswerReader reader(protocol_, options_.api_key, request.on_progress);
+    auto post = prepare(question);
+    AnswerReader reader(protocol_, options_.api_key, question.request.on_progress);
     post.on_body = [&reader](const HttpHead& head, std::string_view bytes) { reader.take(head, bytes); };
     auto outcome = options_.traffic->engine().send(post, stop);
     Answer attempt;
@@ -126,7 +148,7 @@ class ServerClient final : public LLMClient {
     if (attempt.reply) {
       attempt.reply->latency = Clock::now() - sent;
       if (reader.first_output()) attempt.reply->first_output = *reader.first_output() - sent;
-      attempt.reply->left_out = left_out_of(form);
+      attempt.reply->left_out = left_out_of(question.form);
     }
     if (attempt.failure.kind == AttemptFailure::Overloaded && !attempt.reply)
       gate_.note_refusal(std::min(attempt.retry_after.value_or(milliseconds::zero()), options_.retry.longest));

@@ -277,6 +277,39 @@ TEST_CASE("a temperature that the model refuses is left out, at once and from th
   CHECK(server.requests().size() == 3);
 }
 
+TEST_CASE("a reply that was cut by its limit is gone on with, as often as wanted", "[llm][server_stream]") {
+  HttpServer server([](const Request& seen, const Connection& client) {
+    const bool goes_on = contains(seen.body, "Go on exactly where it ended");
+    CHECK(goes_on == (seen.number == 2 || seen.number == 4));
+    client.send(k_stream_head + (goes_on
+                                     ? k_rest
+                                     : "data: {\"choices\":[{\"delta\":{\"content\":\"void \"},\"finish_reason\":"
+                                       "\"length\"}],\"usage\":{\"prompt_tokens\":5,\"completion_tokens\":1}}\n\n"));
+  });
+  auto request = streaming_request();
+  request.continuations = 1;
+  const auto reply = make_server_client(streaming_options(server)).value()->complete(request, {}).value();
+  CHECK(reply.text == "void kernel();");
+  CHECK(reply.finish == FinishReason::Stop);
+  CHECK(reply.usage == TokenUsage{12, 4, {}, {}, {}});
+  CHECK(server.requests().size() == 2);
+  CHECK(ask_streaming(server).value().finish == FinishReason::Length);
+  CHECK(server.requests().size() == 3);
+}
+
+TEST_CASE("the beginning of a reply stays when the rest cannot be had", "[llm][server_stream]") {
+  HttpServer server([](const Request& seen, const Connection& client) {
+    if (seen.number > 1) return client.answer("500 Internal Server Error", "gone");
+    client.send(k_stream_head +
+                "data: {\"choices\":[{\"delta\":{\"content\":\"void \"},\"finish_reason\":\"length\"}]}\n\n");
+  });
+  auto request = streaming_request();
+  request.continuations = 3;
+  const auto reply = make_server_client(streaming_options(server)).value()->complete(request, {}).value();
+  CHECK(reply.text == "void ");
+  CHECK(reply.finish == FinishReason::Length);
+}
+
 TEST_CASE("a server that refuses everything in turn is asked without it, and no further", "[llm][server_stream]") {
   HttpServer server([](const Request& seen, const Connection& client) {
     for (const char* name : {"temperature", "stream_options", "stream"})

@@ -46,6 +46,9 @@ struct LLMRequest {
   std::string effort{};
   /// Limit of the reply in tokens; unset: the provider's limit.
   std::optional<std::int64_t> max_output_tokens;
+  /// How often a reply that was cut by its limit may be gone on with, each time by a request of its own, where the
+  /// client can. The pieces are put together, and their tokens and times added.
+  int continuations = 0;
   /// Limit from sending to the last byte of the reply, all attempts together.
   std::chrono::milliseconds timeout{600'000};
   /// Called before a failed attempt is repeated, from the asking thread, with the reason and the wait. May be empty.

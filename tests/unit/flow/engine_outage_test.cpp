@@ -233,7 +233,8 @@ TEST_CASE("an error that is no outage ends the run and is asked again", "[flow][
   CHECK(world.run(*journal)->history.size() == 2);
 }
 
-TEST_CASE("a prompt that the model finds too long is asked again without what can be left out", "[flow][engine][outage]") {
+TEST_CASE("a prompt that the model finds too long is asked again without what can be left out",
+          "[flow][engine][outage]") {
   std::vector<std::string> prompts;
   OutageWorld world(1, [&](const LLMRequest& request, std::stop_token) -> Result<Reply> {
     prompts.push_back(request.prompt);

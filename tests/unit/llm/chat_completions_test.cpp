@@ -21,7 +21,7 @@ std::string completion(const std::string& finish, const std::string& message) {
 RequestForm unstreamed_form(std::string model) { return {.model = std::move(model), .streams = false}; }
 
 json::object chat_body_of(const LLMRequest& request, const RequestForm& form = unstreamed_form("gpt \"x\"")) {
-  return parse_json(k_chat_completions.body(request, form)).value().as_object();
+  return parse_json(k_chat_completions.body(request, form, "")).value().as_object();
 }
 
 }  // namespace
@@ -38,7 +38,7 @@ TEST_CASE("a request holds the model, the prompt and the temperature, and no lim
   CHECK(body.at("messages").at(0).at("content") == "line one\n\"two\" \xEF\xBF\xBD");
   CHECK(body.at("temperature").as_double() == 0.7);
   CHECK(body.size() == 3);
-  CHECK(contains(k_chat_completions.body(request, unstreamed_form("m")), "\"temperature\":0.7}"));
+  CHECK(contains(k_chat_completions.body(request, unstreamed_form("m"), ""), "\"temperature\":0.7}"));
 }
 
 TEST_CASE("a request holds what its form says", "[llm][chat_completions]") {

@@ -20,8 +20,9 @@ LLMRequest two_part_request() {
 
 RequestForm form_of(bool streams = false) { return {.model = "model/x y", .streams = streams}; }
 
-json::object body_of(const Protocol& protocol, const LLMRequest& request, const RequestForm& form = form_of()) {
-  return parse_json(protocol.body(request, form)).value().as_object();
+json::object body_of(const Protocol& protocol, const LLMRequest& request, const RequestForm& form = form_of(),
+                     std::string_view so_far = "") {
+  return parse_json(protocol.body(request, form, so_far)).value().as_object();
 }
 
 Answer read_stream(const Protocol& protocol, std::initializer_list<std::string_view> pieces) {
@@ -41,7 +42,7 @@ TEST_CASE("a request for a response holds everything, and asks the provider to k
   auto request = two_part_request();
   auto body = body_of(k_responses, request);
   CHECK(k_responses.path(form_of()) == "/responses");
-  CHECK(body.at("input") == "shared part, own part");
+  CHECK(body.at("input").at(0).at("content") == "shared part, own part");
   CHECK(body.at("store") == false);
   CHECK(body.at("temperature") == 0.25);
   CHECK_FALSE(body.contains("max_output_tokens"));
@@ -232,6 +233,24 @@ TEST_CASE("a stream of Gemini adds up, with or without a reason to finish in bet
   const auto error = read_pieces(k_generate_content, response_of(200),
                                  {R"([{"error":{"code":503,"message":"The model is overloaded."}}])"});
   CHECK(error.failure.error.message == "the provider reports: The model is overloaded.");
+}
+
+TEST_CASE("a reply that was cut is gone on with as a conversation, in every protocol", "[llm][protocols]") {
+  auto request = two_part_request();
+  request.shared_bytes = 13;
+  for (const auto* protocol : {&k_chat_completions, &k_responses, &k_messages, &k_generate_content}) {
+    INFO(protocol->name);
+    const auto body = body_of(*protocol, request, form_of(), "int half");
+    const auto* list = "messages";
+    if (protocol == &k_responses) list = "input";
+    if (protocol == &k_generate_content) list = "contents";
+    const auto& turns = body.at(list).as_array();
+    REQUIRE(turns.size() == 3);
+    CHECK(turns[1].at("role") == (protocol == &k_generate_content ? "model" : "assistant"));
+    CHECK(json::serialize(turns[1]).find("int half") != std::string::npos);
+    CHECK(turns[2].at("role") == "user");
+    CHECK(json::serialize(turns[2]).find("Go on exactly where it ended") != std::string::npos);
+  }
 }
 
 TEST_CASE("what a server refuses is left out of the next request", "[llm][protocols]") {
