@@ -172,8 +172,8 @@ Spending most_of_request(const Prompt& prompt, const FlowRequest& request) {
   const auto prices = prices_of(request, prompt.kind);
   if (!prices) return most;
   constexpr double k_million = 1e6;
-  const double input_price = std::max({prices->per_million_input, prices->per_million_cached.value_or(0),
-                                       prices->per_million_cache_write.value_or(0)});
+  const double input_price = std::max(
+      {prices->per_million_input, prices->per_million_cached.value_or(0), prices->per_million_cache_write.value_or(0)});
   most.cost =
       (static_cast<double>(input) * input_price + static_cast<double>(output) * prices->per_million_output) / k_million;
   return most;

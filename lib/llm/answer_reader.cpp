@@ -31,6 +31,13 @@ constexpr std::array k_no_money{"insufficient_quota", "billing_error", "insuffic
 /// How a filter of the provider refuses a prompt.
 constexpr std::array k_filtered{"content_filter", "responsibleaipolicyviolation", "content management policy"};
 
+constexpr std::string_view k_byte_order_mark = "\xEF\xBB\xBF", k_data = "data:", k_event = "event:";
+
+/// Whether more bytes could make `text` begin with `whole`.
+bool is_beginning_of(std::string_view text, std::string_view whole) {
+  return text.size() < whole.size() && whole.starts_with(text);
+}
+
 template <std::size_t Count>
 bool contains_any(std::string_view text, const std::array<const char*, Count>& parts) {
   return std::any_of(parts.begin(), parts.end(), [&](const char* part) { return contains(text, part); });
@@ -122,13 +129,14 @@ void AnswerReader::take(const HttpHead& head, std::string_view bytes) {
     parser_.feed(std::exchange(body_, {}), [this](const SseEvent& event) { take_event(event); });
 }
 
-/// By the first character: some servers send a stream as JSON, or an error of status 200 as a stream.
+/// By the first characters: some servers send a stream as JSON, or an error of status 200 as a stream.
 void AnswerReader::choose_form(const HttpHead& head) {
+  if (is_beginning_of(body_, k_byte_order_mark)) return;
   const auto text = trim(without_byte_order_mark(body_));
-  if (text.empty()) return;
+  if (text.empty() || is_beginning_of(text, k_data) || is_beginning_of(text, k_event)) return;
   const bool looks_like_document = text.front() == '{' || text.front() == '[' || text.front() == '<';
   const bool is_stream = contains(head.header("content-type"), "text/event-stream") || text.front() == ':' ||
-                         text.starts_with("data:") || text.starts_with("event:");
+                         text.starts_with(k_data) || text.starts_with(k_event);
   form_ = head.status == 200 && !looks_like_document && is_stream ? Form::Stream : Form::Document;
 }
 
@@ -187,6 +195,7 @@ Answer AnswerReader::finish_stream(const HttpResponse& response) {
 }
 
 Answer AnswerReader::reply_of(const HttpResponse& response) {
+  remove_secret(draft_.text, secret_);
   Answer answer;
   answer.reply = Reply{.text = std::move(draft_.text),
                        .finish = *draft_.finish,
@@ -211,13 +220,17 @@ Answer AnswerReader::unavailable(std::string_view what, std::string_view said, A
   return failed(ErrorCode::Unavailable, quote.empty() ? std::string(what) : fmt::format("{}: {}", what, quote), kind);
 }
 
+void remove_secret(std::string& text, std::string_view secret) {
+  constexpr std::string_view k_mark = "[key]";
+  if (secret.empty()) return;
+  for (auto at = text.find(secret); at != std::string::npos; at = text.find(secret, at + k_mark.size()))
+    text.replace(at, secret.size(), k_mark);
+}
+
 std::string without_secret(std::string_view text, std::string_view secret, std::size_t max_bytes) {
   // Cleaned before the search: a control character within the secret would hide it, and be removed afterwards.
   std::string line = sanitize_line(text, text.size() * 3);
-  constexpr std::string_view k_mark = "[key]";
-  if (!secret.empty())
-    for (auto at = line.find(secret); at != std::string::npos; at = line.find(secret, at + k_mark.size()))
-      line.replace(at, secret.size(), k_mark);
+  remove_secret(line, secret);
   return sanitize_line(line, max_bytes);
 }
 

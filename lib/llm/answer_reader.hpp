@@ -72,6 +72,8 @@ class AnswerReader {
   std::chrono::steady_clock::time_point told_;
 };
 
+/// Puts "[key]" in place of `secret`, wherever it stands.
+void remove_secret(std::string& text, std::string_view secret);
 /// Makes `text` one line of at most `max_bytes`, with "[key]" in place of `secret`.
 [[nodiscard]] std::string without_secret(std::string_view text, std::string_view secret, std::size_t max_bytes);
 

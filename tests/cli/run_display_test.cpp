@@ -188,6 +188,24 @@ TEST_CASE("a pause is a line, and the status counts down to its end", "[cli][run
   CHECK(shown.written.find("again in 1 s  ") == std::string::npos);
 }
 
+TEST_CASE("a reply on its way shows how much there is of it, and how fast it grows", "[cli][run_display]") {
+  Shown shown({.interactive = true, .width = 100});
+  shown.progress({});
+  shown.issue(1, "seed1");
+  shown.display.see(ReplyProgress{"seed1", {.text_bytes = 0, .reasoning_bytes = 400}});
+  CHECK(shown.screen.text().find("seed1 thinks: 100 tokens") != std::string::npos);
+  shown.now += 10s;
+  shown.display.see(ReplyProgress{"seed1", {.text_bytes = 1'600, .reasoning_bytes = 400}});
+  CHECK(shown.screen.text().find("seed1 writes: 500 tokens, 50/s") != std::string::npos);
+  // A step that is not known is not shown.
+  shown.display.see(ReplyProgress{"seed9", {.text_bytes = 1}});
+  CHECK(shown.screen.text().find("seed9") == std::string::npos);
+  Shown piped({});
+  piped.issue(1, "seed1");
+  piped.display.see(ReplyProgress{"seed1", {.text_bytes = 1'600}});
+  CHECK(piped.written.empty());
+}
+
 TEST_CASE("after a resume every step has its name, and the best and the tokens are those of all sessions",
           "[cli][run_display]") {
   Shown shown({.interactive = true, .width = 200});

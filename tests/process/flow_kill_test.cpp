@@ -6,15 +6,22 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <boost/json.hpp>
 #include <chrono>
 #include <cstdint>
+#include <cstdlib>
 #include <filesystem>
 #include <map>
+#include <mutex>
 #include <random>
 #include <string>
+#include <string_view>
+#include <utility>
 
 #include <kernelgen/store/journal.hpp>
 
+#include "process/helpers/scripted_replies.hpp"
+#include "process/http_server.hpp"
 #include "support/catch.hpp"
 #include "support/files.hpp"
 #include "support/text.hpp"
@@ -24,10 +31,12 @@ namespace fs = std::filesystem;
 
 namespace {
 
-pid_t start(const fs::path& directory) {
+/// Starts a search; with a URL its model is the server there.
+pid_t start(const fs::path& directory, const std::string& url = {}) {
   std::string program = KERNELGEN_SCRIPTED_FLOW;
-  std::string argument = directory.string();
-  char* const arguments[] = {program.data(), argument.data(), nullptr};
+  std::string argument = directory.string(), task, model = url;
+  char* const arguments[] = {program.data(), argument.data(), url.empty() ? nullptr : task.data(), model.data(),
+                             nullptr};
   char* const environment[] = {nullptr};
   pid_t pid = -1;
   REQUIRE(::posix_spawn(&pid, program.c_str(), nullptr, nullptr, arguments, environment) == 0);
@@ -116,10 +125,10 @@ std::uintmax_t journal_size(const fs::path& directory) {
 }
 
 /// Kills and restarts the search until it ends by itself; returns the number of kills.
-int run_with_kills(const fs::path& directory, Lifetime& lifetime) {
+int run_with_kills(const fs::path& directory, Lifetime& lifetime, const std::string& url = {}) {
   for (int kills = 0;; ++kills) {
     const auto before = journal_size(directory);
-    const pid_t pid = start(directory);
+    const pid_t pid = start(directory, url);
     ended(pid, lifetime.draw());
     ::kill(pid, SIGKILL);
     int status = 0;
@@ -133,8 +142,7 @@ int run_with_kills(const fs::path& directory, Lifetime& lifetime) {
   }
 }
 
-void check_requests(const fs::path& directory) {
-  const auto seen = asked(directory);
+void check_requests(const fs::path& directory, const std::map<std::string, int>& seen) {
   const auto journaled = requests_of(directory);
   for (const auto& [id, requests] : journaled) {
     INFO(id);
@@ -149,7 +157,85 @@ void check_requests(const fs::path& directory) {
   for (const auto& [id, count] : seen) CHECK(journaled.contains(id));
 }
 
+/// A server that streams the scripted replies, and counts the requests.
+class CountingServer {
+ public:
+  /// The address for one search. A request that a killed search has sent may be read when the next one runs.
+  [[nodiscard]] std::string url(int search) const { return server_.base_url() + '/' + std::to_string(search); }
+  /// The requests of a search, by id.
+  [[nodiscard]] std::map<std::string, int> counts_of(int search) {
+    const std::scoped_lock lock(mutex_);
+    return counts_["/v1/" + std::to_string(search) + "/chat/completions"];
+  }
+
+ private:
+  void answer(const testing::HttpServer::Request& request, const testing::HttpServer::Connection& client) {
+    const auto& body = request.body;
+    constexpr std::string_view k_before_id = R"("content":")";
+    const auto at = body.find(k_before_id);
+    if (at == body.npos) return;
+    const auto begin = at + k_before_id.size();
+    const auto id = body.substr(begin, body.find(' ', begin) - begin);
+    {
+      const std::scoped_lock lock(mutex_);
+      const auto path = request.head.find('/');
+      ++counts_[request.head.substr(path, request.head.find(' ', path) - path)][id];
+    }
+    client.send("HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nConnection: close\r\n\r\n");
+    const auto reply = testing::scripted_reply(id);
+    // In two pieces, so that some are killed within a reply.
+    const auto half = reply.size() / 2;
+    for (const auto& piece : {reply.substr(0, half), reply.substr(half)}) {
+      const boost::json::object delta{{"content", piece}};
+      const boost::json::object choice{{"index", 0}, {"delta", delta}};
+      client.send("data: " + boost::json::serialize(boost::json::object{{"choices", boost::json::array{choice}}}) +
+                  "\n\n");
+      if (!client.wait(std::chrono::milliseconds(1))) return;
+    }
+    client.send(R"(data: {"choices":[{"index":0,"delta":{},"finish_reason":"stop"}]})"
+                "\n\ndata: [DONE]\n\n");
+  }
+
+  std::mutex mutex_;
+  /// By the path of the search.
+  std::map<std::string, std::map<std::string, int>> counts_;
+  testing::HttpServer server_{[this](const testing::HttpServer::Request& request,
+                                     const testing::HttpServer::Connection& client) { answer(request, client); }};
+};
+
+/// Kills until there were so many; KERNELGEN_KILLS sets another number.
+int wanted_kills(int otherwise) {
+  const char* const number = std::getenv("KERNELGEN_KILLS");
+  return number == nullptr ? otherwise : std::atoi(number);
+}
+
 }  // namespace
+
+TEST_CASE("a search with a server that is killed at random moments pays for nothing twice", "[process][flow]") {
+  const auto root = TemporaryDirectory::create(fs::temp_directory_path(), "kernelgen-kill-").value();
+  CountingServer server;
+  const auto whole = root.path() / "whole";
+  fs::create_directory(whole);
+  int status = 0;
+  REQUIRE(::waitpid(start(whole, server.url(0)), &status, 0) > 0);
+  REQUIRE(status == 0);
+  const auto expected = facts_of(whole);
+  REQUIRE(expected.size() > 12);
+  check_requests(whole, server.counts_of(0));
+
+  const unsigned seed = std::random_device{}();
+  INFO("seed " << seed);
+  Lifetime lifetime(seed);
+  const int wanted = wanted_kills(100);
+  int kills = 0;
+  for (int round = 1; kills < wanted; ++round) {
+    const auto directory = root.path() / std::to_string(round);
+    fs::create_directory(directory);
+    kills += run_with_kills(directory, lifetime, server.url(round));
+    CHECK(facts_of(directory) == expected);
+    check_requests(directory, server.counts_of(round));
+  }
+}
 
 TEST_CASE("a search that is killed at 200 random moments ends as one that was not", "[process][flow]") {
   const auto root = TemporaryDirectory::create(fs::temp_directory_path(), "kernelgen-kill-").value();
@@ -171,6 +257,6 @@ TEST_CASE("a search that is killed at 200 random moments ends as one that was no
     fs::create_directory(directory);
     kills += run_with_kills(directory, lifetime);
     CHECK(facts_of(directory) == expected);
-    check_requests(directory);
+    check_requests(directory, asked(directory));
   }
 }

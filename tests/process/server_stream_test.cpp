@@ -322,6 +322,19 @@ TEST_CASE("a server that refuses everything in turn is asked without it, and no 
   CHECK(contains(error.message, "HTTP 400: unknown field: model"));
 }
 
+TEST_CASE("a key that a server repeats is nowhere in a reply", "[llm][server_stream]") {
+  HttpServer server([](const Request&, const Connection& client) {
+    client.send("HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nx-request-id: " + k_streaming_key +
+                "\r\nConnection: close\r\n\r\n" + "data: {\"model\":\"m " + k_streaming_key +
+                "\",\"choices\":[{\"delta\":{\"content\":\"// " + k_streaming_key.substr(0, 9) + "\"}}]}\n\n" +
+                "data: {\"choices\":[{\"delta\":{\"content\":\"" + k_streaming_key.substr(9) + "\"}}]}\n\n" + k_rest);
+  });
+  const auto reply = ask_streaming(server).value();
+  CHECK(reply.text == "// [key]kernel();");
+  CHECK(reply.model == "m [key]");
+  CHECK(reply.request_id == "[key]");
+}
+
 TEST_CASE("a server that does not begin to answer is given up after its own limit", "[llm][server_stream]") {
   HttpServer server([](const Request& seen, const Connection& client) {
     if (seen.number == 1) client.wait(20s);

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""Makes two Llama models whose replies are known: "stops" says "ready steady go" and ends, "goes_on" never ends.
+"""Makes two Llama models with known replies: "stops" says "ready steady go" and ends, "goes_on" never ends.
 
-Each token is a direction of its own, attention and feed-forward layers add nothing, and the last matrix turns each token into
-its successor. A server runs them like any other model.
+Each token is a direction of its own, attention and feed-forward layers add nothing, and the last matrix turns each
+token into its successor. A server runs them like any other model.
 """
 
 import pathlib

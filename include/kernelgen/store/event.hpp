@@ -79,6 +79,8 @@ struct ReplyArrived {
   std::optional<double> cost;
   /// LLMClient::endpoint().
   std::string endpoint{};
+  /// The prices that `cost` follows from.
+  std::optional<Prices> prices{};
 };
 
 /// The request will get no reply: the provider refuses it, or it timed out repeatedly while other requests were

@@ -1,23 +1,27 @@
 // A whole search with a scripted model and a scripted judge, to be killed at any moment:
 //
-//   scripted_flow DIRECTORY [TASK]
+//   scripted_flow DIRECTORY [TASK [URL]]
 //
 // The journal lies in DIRECTORY/run. Every request that reaches the model adds a line to DIRECTORY/asked. Exit 0 when
 // the search is over, 73 when another process has the run.
 //
 // With TASK, DIRECTORY is a results directory that several processes share: the run is in DIRECTORY/TASK, the search
-// prints "ready" when it holds the run's lock, begins when standard input ends, and writes the reports afterwards.
+// prints "ready" when it holds the run's lock, begins when standard input ends, and writes the reports afterwards. With
+// URL the model is a server; an empty TASK is none.
 
 #include <fcntl.h>
 #include <unistd.h>
 
 #include <chrono>
 #include <iostream>
+#include <memory>
 #include <thread>
+#include <utility>
 
+#include <kernelgen/llm/clients.hpp>
 #include <kernelgen/report/report.hpp>
 
-#include "unit/flow/fake_world.hpp"
+#include "process/helpers/scripted_replies.hpp"
 
 using namespace kernelgen;
 using namespace kernelgen::testing;
@@ -31,30 +35,41 @@ void add_line(const std::string& file, const std::string& line) {
   ::close(fd);
 }
 
-/// A reply for every branch of the flow, the same in every process.
-std::string reply_to(const std::string& id) {
-  if (id == "task.seed1") return code_reply("broken");
-  if (id == "task.seed1-repair1") return "no code at all";
-  if (id == "task.seed2") return code_reply("score 1.3");
-  if (id == "task.seed2-analysis") return analysis_reply(true);
-  if (id == "task.seed1-analysis") return analysis_reply(false);
-  if (id == "task.seed2-optimize") return code_reply("wrong");
-  if (id == "task.stage2") return code_reply("score 2.5");
-  return code_reply("score 1.1 for " + id);
-}
+/// Asks a server, which gets the id of the request in front of the prompt.
+class ServerModel final : public LLMClient {
+ public:
+  explicit ServerModel(const std::string& url) {
+    ServerClientOptions options;
+    options.base_url = url;
+    options.model = "scripted";
+    client_ = make_server_client(std::move(options)).value();
+  }
+  Result<Reply> complete(const LLMRequest& request, std::stop_token stop) override {
+    auto asked = request;
+    asked.prompt.insert(0, request.id + ' ');
+    return client_->complete(asked, std::move(stop));
+  }
+  [[nodiscard]] std::string identity() const override { return client_->identity(); }
+
+ private:
+  std::unique_ptr<LLMClient> client_;
+};
 
 }  // namespace
 
 int main(int argc, char** argv) {
-  if (argc != 2 && argc != 3) return 64;
+  if (argc < 2 || argc > 4) return 64;
   const std::string directory = argv[1];
-  const std::string task = argc == 3 ? argv[2] : "";
+  const std::string task = argc >= 3 ? argv[2] : "";
   const auto pause = [] { std::this_thread::sleep_for(std::chrono::milliseconds(3)); };
-  FakeModel model([&](const LLMRequest& request, std::stop_token) -> Result<Reply> {
+  FakeModel scripted([&](const LLMRequest& request, std::stop_token) -> Result<Reply> {
     add_line(directory + "/asked", request.id);
     pause();
-    return Reply{.text = reply_to(request.id), .usage = {100, 10, std::nullopt, std::nullopt}};
+    return Reply{.text = scripted_reply(request.id), .usage = {100, 10, std::nullopt, std::nullopt}};
   });
+  std::unique_ptr<LLMClient> server;
+  if (argc == 4) server = std::make_unique<ServerModel>(argv[3]);
+  LLMClient& model = server != nullptr ? *server : static_cast<LLMClient&>(scripted);
   FakeBenchmarker benchmarker([&](const EvaluationRequest& request) -> Result<EvaluationRecord> {
     pause();
     return judge_source(request.candidate.source);

@@ -1,6 +1,9 @@
+#include <random>
 #include <string>
 #include <vector>
 
+#include "fuzz/answer_fuzz.hpp"
+#include "support/effort.hpp"
 #include "support/text.hpp"
 #include "unit/llm/answers.hpp"
 
@@ -211,4 +214,37 @@ TEST_CASE("progress is told once for many pieces that arrive together", "[llm][a
   CHECK(told.size() < 50);
   CHECK(told.front().text_bytes == 4);
   CHECK(reader.first_output());
+}
+
+TEST_CASE("answers of any form keep the promises of the reader", "[llm][answer_reader][fuzz]") {
+  std::mt19937 random(20'261'128);
+  const std::vector<std::string> pieces{
+      k_delta,
+      k_stop,
+      "data: [DONE]\n\n",
+      "data: ",
+      "event: error\n",
+      "\r\n\r\n",
+      ": comment\n",
+      R"({"choices":[{"message":{"content":"x"},"finish_reason":"stop"}]})",
+      R"({"error":{"message":"sk-0123456789","type":"overloaded_error"}})",
+      R"({"type":"message_delta","delta":{"stop_reason":"end_turn"},"usage":{"output_tokens":-3}})",
+      R"({"type":"content_block_delta","delta":{"text":"y"}})",
+      R"({"candidates":[{"content":{"parts":[{"text":"z","thought":1}]},"finishReason":"STOP"}]})",
+      R"({"type":"response.completed","response":{"output":[{"type":"message","content":[{}]}]}})",
+      R"([{"error":{"details":[{"retryDelay":"1e99s"}]}}])",
+      "{",
+      "[",
+      "}",
+      "<html>",
+      "sk-0123456789",
+      "\xEF\xBB\xBF",
+      std::string(1, '\0')};
+  for (int round = 0; round < 1'500 / testing::k_less; ++round) {
+    std::string text;
+    for (auto count = random() % 8; count > 0; --count) text += pieces[random() % pieces.size()];
+    for (auto edits = random() % 4; edits > 0 && !text.empty(); --edits)
+      text[random() % text.size()] = static_cast<char>(random());
+    fuzz_answer(reinterpret_cast<const std::uint8_t*>(text.data()), text.size());
+  }
 }

@@ -48,7 +48,7 @@ std::vector<EventBody> one_of_each() {
           RequestSent{7},
           RequestPending{7},
           RequestUnknown{7},
-          ReplyArrived{7, full_reply(), 0.25, "localhost:8000"},
+          ReplyArrived{7, full_reply(), 0.25, "localhost:8000", Prices{1, 2, 0.5, 1.25}},
           RequestFailed{7, ErrorCode::Timeout, "no answer", "localhost:8000"},
           ActionFinished{full_result()},
           BestChanged{"seed1"},
