@@ -18,8 +18,9 @@ namespace {
 
 namespace json = boost::json;
 
-constexpr std::chrono::milliseconds k_check_timeout{120'000};
+constexpr std::chrono::milliseconds k_check_timeout{180'000};
 constexpr std::size_t k_shown_reply_bytes = 60;
+constexpr std::size_t k_json_reply_bytes = 10'000;
 
 struct ModelsOptions {
   std::vector<std::string> providers;
@@ -140,13 +141,14 @@ Result<ExitCode> check(const ModelsOptions& options, Context& context) {
     return ExitCode::Success;
   }
   json::object answer{{"schema", 1}, {"identity", client->identity()}, {"endpoint", client->endpoint()}};
-  answer["text"] = sanitize_line(reply.text, k_shown_reply_bytes);
+  answer["text"] = sanitize_text(reply.text, k_json_reply_bytes);
   answer["model"] = reply.model;
   answer["finish"] = to_string(reply.finish);
   answer["usage"] = json::object{{"input_tokens", optional_value(reply.usage.input_tokens)},
                                  {"output_tokens", optional_value(reply.usage.output_tokens)},
                                  {"cached_tokens", optional_value(reply.usage.cached_tokens)},
-                                 {"reasoning_tokens", optional_value(reply.usage.reasoning_tokens)}};
+                                 {"reasoning_tokens", optional_value(reply.usage.reasoning_tokens)},
+                                 {"cache_write_tokens", optional_value(reply.usage.cache_write_tokens)}};
   answer["latency_s"] = seconds_of(reply.latency);
   if (reply.first_output) answer["first_output_s"] = seconds_of(*reply.first_output);
   answer["request_id"] = reply.request_id;

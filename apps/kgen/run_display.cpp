@@ -121,7 +121,9 @@ void RunDisplay::note(const Event& event) {
   if (const auto* deferred = std::get_if<RequestDeferred>(&event.body)) {
     const auto id = name_of(deferred->number);
     running_.erase(id);
-    write_step(id, "no answer, asked again later", "-", k_yellow, deferred->message);
+    const bool is_too_long = deferred->code == ErrorCode::PromptTooLong;
+    write_step(id, is_too_long ? "too long, asked again shorter" : "no answer, asked again later", "-", k_yellow,
+               deferred->message);
   }
   if (const auto* ended = std::get_if<ActionFinished>(&event.body)) note_end(ended->result);
   if (const auto* changed = std::get_if<BestChanged>(&event.body); changed != nullptr && !changed->action_id.empty())

@@ -22,15 +22,16 @@ constexpr std::chrono::milliseconds k_between_progress{100};
 
 /// How providers say that a prompt is longer than they take. A limit of the reply alone reads differently.
 constexpr std::array k_too_long{
-    "context_length_exceeded", "context length",  "context window",       "context size",      "context limit",
-    "prompt is too long",      "prompt too long", "input is too long",    "input token count", "maximum prompt length",
-    "exceed the configured",   "maximum context", "request too large for"};
+    "prompt_too_long",       "context_length_exceeded", "context length",  "context window",       "context size",
+    "context limit",         "prompt is too long",      "prompt too long", "input is too long",    "input token count",
+    "maximum prompt length", "exceed the configured",   "maximum context", "request too large for"};
 /// What an account without money is called.
 constexpr std::array k_no_money{"insufficient_quota", "billing_error", "insufficient balance", "credit balance",
                                 "requires more credits"};
 /// How a filter of the provider refuses a prompt.
 constexpr std::array k_filtered{"content_filter", "responsibleaipolicyviolation", "content management policy"};
 
+constexpr std::string_view k_stream_type = "text/event-stream";
 constexpr std::string_view k_byte_order_mark = "\xEF\xBB\xBF", k_data = "data:", k_event = "event:";
 
 /// Whether more bytes could make `text` begin with `whole`.
@@ -44,7 +45,7 @@ bool contains_any(std::string_view text, const std::array<const char*, Count>& p
 }
 
 Answer failed(ErrorCode code, std::string message, AttemptFailure kind = AttemptFailure::Final) {
-  return {{}, {{code, std::move(message), {}}, kind}, {}, {}};
+  return {{}, {{code, std::move(message), {}}, kind}, {}, 0, {}};
 }
 
 std::string lower(std::string_view text) {
@@ -91,10 +92,12 @@ Answer read_refusal(const HttpResponse& response, std::string_view body, std::st
     if (document) answer.retry_after = find_retry_delay(*document);
     return answer;
   }
+  // Not implemented: it will not be a moment later.
+  if (status == 501) return failed(ErrorCode::Unavailable, message);
   if (status >= 500 || status == 408 || status == 409)
     return failed(ErrorCode::Unavailable, message, AttemptFailure::ServerError);
   if (status == 400 && contains_any(all, k_filtered))
-    return {Reply{.text = words, .finish = FinishReason::Refused}, {}, {}, {}};
+    return {Reply{.text = words, .finish = FinishReason::Refused}, {}, {}, 0, {}};
   if (status >= 400) {
     auto answer = failed(ErrorCode::InvalidArgument, message);
     answer.refusal = all;
@@ -110,7 +113,8 @@ Answer read_refusal(const HttpResponse& response, std::string_view body, std::st
 
 /// The headers in which providers name a request.
 std::string find_request_id(const HttpHead& head) {
-  for (const std::string_view name : {"x-request-id", "request-id", "x-goog-request-id", "apim-request-id"})
+  for (const std::string_view name :
+       {"x-request-id", "request-id", "x-goog-request-id", "apim-request-id", "x-litellm-call-id"})
     if (const auto id = head.header(name); !id.empty()) return sanitize_line(id, k_max_quote);
   return {};
 }
@@ -135,7 +139,7 @@ void AnswerReader::choose_form(const HttpHead& head) {
   const auto text = trim(without_byte_order_mark(body_));
   if (text.empty() || is_beginning_of(text, k_data) || is_beginning_of(text, k_event)) return;
   const bool looks_like_document = text.front() == '{' || text.front() == '[' || text.front() == '<';
-  const bool is_stream = contains(head.header("content-type"), "text/event-stream") || text.front() == ':' ||
+  const bool is_stream = contains(head.header("content-type"), k_stream_type) || text.front() == ':' ||
                          text.starts_with(k_data) || text.starts_with(k_event);
   form_ = head.status == 200 && !looks_like_document && is_stream ? Form::Stream : Form::Document;
 }
@@ -166,7 +170,9 @@ void AnswerReader::note_progress() {
 
 Answer AnswerReader::finish(const HttpResponse& response) {
   if (response.status != 200) return read_refusal(response, body_, secret_);
-  return form_ == Form::Stream ? finish_stream(response) : finish_document(response);
+  const bool is_empty_stream =
+      form_ == Form::Unknown && contains(response.header("content-type"), k_stream_type) && trim(body_).empty();
+  return form_ == Form::Stream || is_empty_stream ? finish_stream(response) : finish_document(response);
 }
 
 Answer AnswerReader::finish_document(const HttpResponse& response) {

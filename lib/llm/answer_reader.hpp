@@ -26,6 +26,8 @@ struct Answer {
   HttpFailure failure;
   /// The provider's words for a request that it refused, for form_without_refused(); empty for any other failure.
   std::string refusal;
+  /// The status of HTTP; 0 where there was no answer.
+  long status = 0;
   /// The wait that the body of the answer asks for.
   std::optional<std::chrono::milliseconds> retry_after;
 };

@@ -13,8 +13,11 @@ namespace {
 namespace json = boost::json;
 
 std::string gemini_path(const RequestForm& form) {
-  return "/models/" + percent_encode(form.model) +
-         (form.streams ? ":streamGenerateContent?alt=sse" : ":generateContent");
+  // Its list of models has the names with this beginning.
+  constexpr std::string_view k_folder = "models/";
+  std::string_view model = form.model;
+  if (model.starts_with(k_folder)) model.remove_prefix(k_folder.size());
+  return "/models/" + percent_encode(model) + (form.streams ? ":streamGenerateContent?alt=sse" : ":generateContent");
 }
 
 std::string gemini_body(const LLMRequest& request, const RequestForm& form, std::string_view so_far) {

@@ -138,8 +138,12 @@ class Transfer {
     if (redirect != nullptr) response.redirect = redirect;
     curl_off_t seconds = 0;
     curl_easy_getinfo(easy_.get(), CURLINFO_RETRY_AFTER, &seconds);
+    // A gateway passes on the wait of the server behind it under a name of its own.
+    const auto behind = parse_milliseconds(head_.header("llm_provider-retry-after"));
     if (const auto wait = parse_milliseconds(head_.header("retry-after-ms")))
       response.retry_after = *wait;
+    else if (behind && seconds <= 0)
+      response.retry_after = std::min<milliseconds>(*behind * 1'000, std::chrono::seconds(k_longest_retry_after_s));
     else if (seconds > 0)
       response.retry_after = std::chrono::seconds(std::min(seconds, k_longest_retry_after_s));
     response.body = std::move(body_);

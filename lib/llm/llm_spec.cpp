@@ -2,6 +2,7 @@
 #include <initializer_list>
 #include <tuple>
 #include <utility>
+#include <vector>
 
 #include <fmt/format.h>
 
@@ -52,7 +53,11 @@ bool looks_like_address(std::string_view text) {
   if (colon != host.npos) return is_number(host.substr(colon + 1), "");
   constexpr auto k_ipv4_dots = 3;
   const bool numeric = is_number(name, ".") && std::count(name.begin(), name.end(), '.') == k_ipv4_dots;
-  return name == "localhost" || numeric || text.ends_with("/v1");
+  const auto dot = name.rfind('.');
+  const auto last = dot == name.npos ? std::string_view() : name.substr(dot + 1);
+  const bool is_domain =
+      last.size() > 1 && std::all_of(last.begin(), last.end(), [](char c) { return c >= 'a' && c <= 'z'; });
+  return name == "localhost" || numeric || is_domain || text.ends_with("/v1");
 }
 
 /// The model and the address of "MODEL[@URL]".
@@ -113,6 +118,9 @@ Client make_server(const Provider& provider, std::string_view text, const LLMSpe
                     "another model",
                     provider.base_url_variable, name, name));
   options.model = named.model.empty() ? variable(provider.model_variable) : named.model;
+  if (options.model.empty() && provider.model_variable.empty())
+    return Error{
+        ErrorCode::InvalidArgument, fmt::format("no model is named: write {0}:MODEL or {0}:MODEL@URL", name), {}};
   if (options.model.empty())
     return missing(fmt::format("{} is not set; set it, or write {}:MODEL", provider.model_variable, name));
   if (const auto* facts = find_model(provider, options.model); facts != nullptr) {
@@ -153,10 +161,13 @@ Result<std::unique_ptr<LLMClient>> make_llm_client(std::string_view spec, const 
   if (provider != nullptr && (!rest.empty() || (colon == spec.npos && !provider->model_variable.empty())))
     return make_server(*provider, rest, context);
   // The text is not repeated: it may be a key that was given to the wrong option.
-  return Error{ErrorCode::InvalidArgument,
-               "a model is named by PROVIDER:MODEL, PROVIDER:MODEL@URL, command:PROGRAM "
-               "ARG..., mailbox:DIR or replay:FILE",
-               {}};
+  std::vector<std::string> names;
+  for (const auto& known : providers) names.push_back(known.name);
+  return Error{
+      ErrorCode::InvalidArgument,
+      "a model is named by PROVIDER:MODEL, PROVIDER:MODEL@URL, command:PROGRAM ARG..., mailbox:DIR or replay:FILE" +
+          (colon == spec.npos ? std::string() : did_you_mean(kind, names)),
+      {}};
 }
 
 }  // namespace v0

@@ -17,16 +17,15 @@ std::string messages_path(const RequestForm&) { return "/messages"; }
 
 json::object text_block(std::string_view text) { return {{"type", "text"}, {"text", to_utf8(text)}}; }
 
-/// The prompt in two blocks: the one that other requests share is kept by the provider.
-json::array content_of(const LLMRequest& request) {
+/// The prompt; in two blocks where other requests share the first one, which the provider keeps. Servers that copy the
+/// protocol know a plain text better.
+json::value content_of(const LLMRequest& request) {
   const std::string_view prompt = request.prompt;
   const auto shared = std::min(request.shared_bytes, prompt.size());
-  json::array content;
-  if (shared > 0) {
-    auto block = text_block(prompt.substr(0, shared));
-    block["cache_control"] = json::object{{"type", "ephemeral"}};
-    content.push_back(std::move(block));
-  }
+  if (shared == 0) return json::value(to_utf8(prompt));
+  auto block = text_block(prompt.substr(0, shared));
+  block["cache_control"] = json::object{{"type", "ephemeral"}};
+  json::array content{std::move(block)};
   if (shared < prompt.size()) content.push_back(text_block(prompt.substr(shared)));
   return content;
 }
@@ -34,9 +33,8 @@ json::array content_of(const LLMRequest& request) {
 std::string messages_body(const LLMRequest& request, const RequestForm& form, std::string_view so_far) {
   json::array messages;
   for (const auto& turn : turns_of(request, so_far))
-    messages.push_back(
-        json::object{{"role", turn.by == Turn::By::User ? "user" : "assistant"},
-                     {"content", messages.empty() ? json::value(content_of(request)) : json::value(turn.text)}});
+    messages.push_back(json::object{{"role", turn.by == Turn::By::User ? "user" : "assistant"},
+                                    {"content", messages.empty() ? content_of(request) : json::value(turn.text)}});
   json::object body{{"model", to_utf8(form.model)},
                     {"max_tokens", request.max_output_tokens.value_or(form.default_limit)},
                     {"messages", std::move(messages)}};

@@ -56,7 +56,16 @@ Result<void> read_text(const json::object& object, std::string_view name, const 
   if (found == nullptr) return {};
   if (!found->is_string()) return invalid(place, fmt::format("{} must be a text", name));
   into = found->get_string();
+  if (std::any_of(into.begin(), into.end(), [](char c) { return c >= 0 && c < ' '; }))
+    return invalid(place, fmt::format("{} must be one line without control characters", name));
   return {};
+}
+
+/// A text that is the name of a variable of the environment.
+Result<void> check_variable(const std::string& variable, const std::string& place) {
+  constexpr std::string_view k_letters = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_";
+  if (variable.find_first_not_of(k_letters) == variable.npos) return {};
+  return invalid(place, "\"" + sanitize_line(variable, 60) + "\" is no name of a variable");
 }
 
 Result<void> read_flag(const json::object& object, std::string_view name, const std::string& place, bool& into) {
@@ -106,10 +115,19 @@ Result<ModelFacts> read_model(const json::value& value, const std::string& place
   ModelFacts facts;
   KERNELGEN_CHECK(read_text(*object, "name", place, facts.name));
   KERNELGEN_CHECK(read_text(*object, "source", place, facts.source));
+  if (facts.name.empty()) return invalid(place, "a model needs a name");
   KERNELGEN_CHECK(read_count_member(*object, "context_tokens", place, facts.context_tokens));
   KERNELGEN_CHECK(read_count_member(*object, "max_output_tokens", place, facts.max_output_tokens));
   KERNELGEN_TRY(facts.prices, read_prices(*object, place));
   return facts;
+}
+
+Result<void> check_name(const std::string& name, const std::string& place) {
+  if (name.find_first_of(": @\t") != name.npos)
+    return invalid(place, "the name of a provider has no blank, colon or @");
+  for (const std::string_view taken : {"command", "mailbox", "replay"})
+    if (name == taken) return invalid(place, fmt::format("{} is no name for a provider", name));
+  return {};
 }
 
 Result<Provider> read_provider(const json::value& value, const std::string& place) {
@@ -122,6 +140,7 @@ Result<Provider> read_provider(const json::value& value, const std::string& plac
         std::pair("key_variable", &Provider::key_variable), std::pair("model_variable", &Provider::model_variable),
         std::pair("key_header", &Provider::key_header)})
     KERNELGEN_CHECK(read_text(*object, name, place, provider.*member));
+  KERNELGEN_CHECK(check_name(provider.name, place));
   KERNELGEN_CHECK(read_text(*object, "protocol", place, protocol));
   const auto known = parse_llm_protocol(protocol);
   if (!known)
@@ -133,6 +152,15 @@ Result<Provider> read_provider(const json::value& value, const std::string& plac
   KERNELGEN_CHECK(read_flag(*object, "needs_key", place, provider.needs_key));
   KERNELGEN_CHECK(read_flag(*object, "streams", place, provider.streams));
   KERNELGEN_CHECK(read_count_member(*object, "max_concurrent", place, provider.max_concurrent));
+  for (const auto& variable : {provider.base_url_variable, provider.key_variable, provider.model_variable})
+    KERNELGEN_CHECK(check_variable(variable, place));
+  if (provider.needs_key && provider.key_variable.empty()) return invalid(place, "needs_key needs key_variable");
+  if (provider.base_url.empty() && provider.base_url_variable.empty())
+    return invalid(place, "base_url or base_url_variable is needed");
+  if (!provider.key_header.empty() && provider.key_header.find(':') == std::string::npos)
+    return invalid(place, "key_header is the beginning of a header, such as \"api-key: \"");
+  if (const auto* list = object->if_contains("models"); list != nullptr && !list->is_array())
+    return invalid(place, "models must be a list");
   const auto& models = find_list(value, {"models"});
   for (std::size_t i = 0; i < models.size(); ++i) {
     KERNELGEN_TRY(auto facts, read_model(models[i], fmt::format("{}.models[{}]", place, i)));
@@ -156,8 +184,7 @@ Result<void> merge_named(json::array& list, const json::value& changes, const st
   if (!changes.is_array()) return invalid(place, "a list is expected");
   for (const auto& change : changes.get_array()) {
     const auto name = find_text(change, {"name"});
-    if (name.empty() || name.find_first_of(": \t\n") != name.npos)
-      return invalid(place, "each entry needs a name without blanks and colons");
+    if (name.empty()) return invalid(place, "each entry needs a name");
     auto* known = find_named(list, name);
     if (known == nullptr) {
       list.push_back(change);
@@ -205,11 +232,13 @@ Result<std::vector<Provider>> load_providers(const std::filesystem::path& file) 
   if (file.empty() || !std::filesystem::exists(file, error)) return known_providers();
   const auto place = file.string();
   KERNELGEN_TRY(const auto text, read_file(file));
-  KERNELGEN_TRY(const auto changes, parse_json(text).context(place));
+  KERNELGEN_TRY(const auto changes, parse_json(without_byte_order_mark(text)).context(place));
   KERNELGEN_CHECK(object_at(changes, place, k_file_members));
+  if (const auto* schema = find_member(changes, {"schema"}); schema != nullptr && *schema != 1)
+    return invalid(place, "schema must be 1");
   auto document = parse_json(k_builtin_providers).value();
   if (const auto* list = find_member(changes, {"providers"})) {
-    KERNELGEN_CHECK(merge_named(document.at("providers").as_array(), *list, place));
+    KERNELGEN_CHECK(merge_named(document.at("providers").as_array(), *list, place + ": providers"));
   }
   return read_providers(document).context(place);
 }

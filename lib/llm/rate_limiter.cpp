@@ -98,28 +98,38 @@ void RateLimiter::note_start(std::int64_t tokens, Time now) {
   if (tokens_) tokens_->take(static_cast<double>(tokens), now);
 }
 
+double RateLimiter::Bucket::available(Time now) const {
+  const double left = full_after.count() > 0 ? std::max(0.0, 1.0 - (now - seen) / full_after) : 0.0;
+  return limit - (limit - remaining) * left;
+}
+
 void RateLimiter::Bucket::take(double amount, Time now) {
   const double missing = limit - remaining;
-  const double left = full_after.count() > 0 ? std::max(0.0, 1.0 - (now - seen) / full_after) : 0.0;
-  const double taken = missing * left + amount;
+  const double taken = limit - available(now) + amount;
   // It fills as fast as before. Where it was full, its speed is unknown, and the next answer tells it.
   full_after = missing > 0 ? full_after * (taken / missing) : full_after;
   remaining = std::max(0.0, limit - taken);
   seen = now;
 }
 
-void RateLimiter::note_end(const HttpHead* head, Time now, std::chrono::system_clock::time_point wall) {
+void RateLimiter::note_end(bool is_answered) {
   --in_flight_;
-  if (head == nullptr) return;
   // Grows by one for as many answers as may be in flight.
-  if (learned_concurrent_ && head->status == 200) *learned_concurrent_ += 1.0 / *learned_concurrent_;
+  if (learned_concurrent_ && is_answered) *learned_concurrent_ += 1.0 / *learned_concurrent_;
+}
+
+void RateLimiter::note_head(const HttpHead& head, Time now, std::chrono::system_clock::time_point wall) {
   const auto learn = [&](std::optional<Bucket>& bucket, const std::array<Names, 2>& names) {
     for (const auto& name : names) {
-      const auto limit = parse_number(head->header(name.limit));
-      const auto remaining = parse_number(head->header(name.remaining));
-      const auto reset = parse_reset(head->header(name.reset), wall);
+      const auto limit = parse_number(head.header(name.limit));
+      const auto remaining = parse_number(head.header(name.remaining));
+      const auto reset = parse_reset(head.header(name.reset), wall);
       if (!limit || !remaining || !reset || *limit <= 0) continue;
-      bucket = Bucket{.limit = *limit, .remaining = std::min(*remaining, *limit), .seen = now, .full_after = *reset};
+      Bucket told{.limit = *limit, .remaining = std::min(*remaining, *limit), .seen = now, .full_after = *reset};
+      // Requests that are on their way are not in the server's count yet, and answers may overtake each other.
+      if (bucket && bucket->limit == told.limit && in_flight_ > 1)
+        told.remaining = std::min(told.remaining, bucket->available(now));
+      bucket = told;
     }
   };
   learn(requests_, k_request_names);
@@ -157,9 +167,14 @@ bool RateGate::enter(std::int64_t tokens, const std::stop_token& stop) {
   return false;
 }
 
-void RateGate::leave(const HttpHead* head) {
+void RateGate::note_head(const HttpHead& head) {
   const std::scoped_lock lock(mutex_);
-  limiter_.note_end(head, Clock::now(), std::chrono::system_clock::now());
+  limiter_.note_head(head, Clock::now(), std::chrono::system_clock::now());
+}
+
+void RateGate::leave(bool is_answered) {
+  const std::scoped_lock lock(mutex_);
+  limiter_.note_end(is_answered);
   changed_.notify_all();
 }
 

@@ -26,9 +26,10 @@ class RateLimiter {
   /// not before another one has ended.
   [[nodiscard]] std::optional<Time> next_start(std::int64_t tokens, Time now) const;
   void note_start(std::int64_t tokens, Time now);
-  /// A request has ended with an answer that has these headers; nullptr: without one. Some servers tell times by the
-  /// wall clock.
-  void note_end(const HttpHead* head, Time now, std::chrono::system_clock::time_point wall);
+  /// An answer begins with these headers. Some servers tell times by the wall clock.
+  void note_head(const HttpHead& head, Time now, std::chrono::system_clock::time_point wall);
+  /// A request has ended, with a reply or without one.
+  void note_end(bool is_answered);
   /// The server has refused a request because there were too many (HTTP 429): halves what may be in flight, and sends
   /// nothing for `wait`.
   void note_refusal(std::chrono::milliseconds wait, Time now);
@@ -46,6 +47,7 @@ class RateLimiter {
 
     [[nodiscard]] Time when_available(double amount) const;
     void take(double amount, Time now);
+    [[nodiscard]] double available(Time now) const;
   };
 
   [[nodiscard]] double concurrency() const;
@@ -71,8 +73,9 @@ class RateGate {
  public:
   /// Waits until a request may be sent. False when stopped before.
   [[nodiscard]] bool enter(std::int64_t tokens, const std::stop_token& stop);
+  void note_head(const HttpHead& head);
   /// The request that entered has ended.
-  void leave(const HttpHead* head);
+  void leave(bool is_answered);
   void note_refusal(std::chrono::milliseconds wait);
   void limit_concurrency(std::optional<int> max_concurrent);
 

@@ -31,6 +31,7 @@ using Clock = std::chrono::steady_clock;
 constexpr std::string_view k_openai_host = "api.openai.com";
 /// Each part of a form can be refused once.
 constexpr int k_max_other_forms = 4;
+constexpr long k_not_found = 404;
 
 class ServerClient final : public LLMClient {
  public:
@@ -136,11 +137,17 @@ class ServerClient final : public LLMClient {
     const auto sent = Clock::now();
     auto post = prepare(question);
     AnswerReader reader(protocol_, options_.api_key, question.request.on_progress);
-    post.on_body = [&reader](const HttpHead& head, std::string_view bytes) { reader.take(head, bytes); };
+    bool has_head = false;
+    post.on_body = [&](const HttpHead& head, std::string_view bytes) {
+      // A stream lasts for minutes; its limits are those of now.
+      if (!std::exchange(has_head, true)) gate_.note_head(head);
+      reader.take(head, bytes);
+    };
     auto outcome = options_.traffic->engine().send(post, stop);
     Answer attempt;
     if (outcome.response) {
       attempt = reader.finish(*outcome.response);
+      attempt.status = outcome.response->status;
       if (outcome.response->retry_after) attempt.retry_after = outcome.response->retry_after;
     } else {
       attempt.failure = std::move(outcome.failure);
@@ -152,7 +159,7 @@ class ServerClient final : public LLMClient {
     }
     if (attempt.failure.kind == AttemptFailure::Overloaded && !attempt.reply)
       gate_.note_refusal(std::min(attempt.retry_after.value_or(milliseconds::zero()), options_.retry.longest));
-    gate_.leave(outcome.response ? &*outcome.response : nullptr);
+    gate_.leave(attempt.reply.has_value());
     return attempt;
   }
 
@@ -187,6 +194,10 @@ class ServerClient final : public LLMClient {
   [[nodiscard]] Error final_error(Answer answer, int attempts) const {
     Error error = std::move(answer.failure.error);
     error.message = fmt::format("{}: {}", describe(), error.message);
+    // A server that knows the address names what it misses.
+    if (answer.status == k_not_found && !contains(answer.refusal, "model"))
+      error.message +=
+          fmt::format("; asked for {}{}; is the base URL right?", base_.url, protocol_.path(current_form()));
     if (answer.failure.kind == AttemptFailure::Final) return error;
     error.message += fmt::format(" ({} attempt{}", attempts, attempts == 1 ? "" : "s");
     if (answer.retry_after)
@@ -202,6 +213,13 @@ class ServerClient final : public LLMClient {
   mutable std::mutex mutex_;
   RequestForm form_;
 };
+
+/// "Name: " or "Name: scheme ", for the key to follow.
+bool is_key_header(std::string_view header) {
+  const auto colon = header.find(':');
+  return colon != header.npos && colon > 0 &&
+         std::all_of(header.begin(), header.end(), [](char c) { return c >= ' ' && c <= '~'; });
+}
 
 /// A line end within a key could add a header to the request; other control characters are leftovers of copy and paste.
 bool is_sendable_key(std::string_view key) {
@@ -230,6 +248,8 @@ Result<std::unique_ptr<LLMClient>> make_server_client(ServerClientOptions option
   if (trim(options.model).empty()) return refuse("no model is named");
   if (!is_sendable_key(options.api_key))
     return refuse("the API key holds a line end, a blank or a character that is not ASCII; it is not shown here");
+  if (!options.key_header.empty() && !is_key_header(options.key_header))
+    return refuse("key_header is the beginning of one header, such as \"api-key: \"");
   if (options.retry.max_attempts < 1) return refuse("retry.max_attempts must be at least 1");
   if (options.retry.base < milliseconds::zero() || options.retry.longest < milliseconds::zero())
     return refuse("delays between attempts cannot be negative");

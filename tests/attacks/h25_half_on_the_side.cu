@@ -2,6 +2,8 @@
 // task: big_gelu
 // twin: gelu_cuda.cu
 // expect: accuracy:*, off_distribution:*
+// open: a stream that does not wait for the given one works while the cache is flushed, before the clock starts
+// varies: yes
 
 #include <cuda_runtime.h>
 

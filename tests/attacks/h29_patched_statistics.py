@@ -1,6 +1,7 @@
 # attack: H29 replaces mean, median, sorted and min wherever they are found
 # task: big_relu
 # twin: relu_torch.py
+# expect: cheat:*, suspect:*, launch:exception
 
 import builtins
 import statistics

@@ -335,6 +335,26 @@ TEST_CASE("a key that a server repeats is nowhere in a reply", "[llm][server_str
   CHECK(reply.request_id == "[key]");
 }
 
+TEST_CASE("an address that the server does not know is shown", "[llm][server_stream]") {
+  HttpServer server(
+      [](const Request&, const Connection& client) { client.answer("404 Not Found", R"({"detail":"Not Found"})"); });
+  const auto error = streaming_failure(server, 1);
+  CHECK(contains(error.message,
+                 "HTTP 404: Not Found; asked for " + server.base_url() + "/chat/completions; is the base URL right?"));
+}
+
+TEST_CASE("a header for keys that is none is refused", "[llm][server_stream]") {
+  HttpServer server([](const Request&, const Connection& client) { client.send(k_stream_head + k_half + k_rest); });
+  auto options = streaming_options(server);
+  for (const char* header : {"X-Key", ": ", "X-Key: a\r\nX-More: "}) {
+    options.key_header = header;
+    CHECK(make_server_client(options).error().code == ErrorCode::InvalidArgument);
+  }
+  options.key_header = "X-Key: ";
+  REQUIRE(make_server_client(options).value()->complete(streaming_request(), {}));
+  CHECK(contains(server.requests().front().head, "\r\nX-Key: " + k_streaming_key + "\r\n"));
+}
+
 TEST_CASE("a server that does not begin to answer is given up after its own limit", "[llm][server_stream]") {
   HttpServer server([](const Request& seen, const Connection& client) {
     if (seen.number == 1) client.wait(20s);

@@ -79,14 +79,15 @@ class Environment:
         if venv.returncode != 0:
             return f"no virtual environment can be made, so pip cannot install anything: {venv.stdout}{venv.stderr}"
         if self.torch:
-            packages = self.run(self.python, "-c", "import sysconfig; print(sysconfig.get_path('purelib'))").stdout
-            (pathlib.Path(packages.strip()) / "torch_of_the_test.pth").write_text(f"{self.torch}\n")
+            folder = self.run(self.python, "-c", "import sysconfig; print(sysconfig.get_path('purelib'))").stdout
+            (pathlib.Path(folder.strip()) / "torch_of_the_test.pth").write_text(f"{self.torch}\n")
+        # transformers would bring torch along.
+        left_out = ("#",) if self.torch else ("#", "transformers")
+        packages = [line for line in requirements.read_text().splitlines() if line and not line.startswith(left_out)]
         pip = self.run(self.python, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--retries", "1",
-                       "--timeout", "30", "-r", requirements, check=False)
+                       "--timeout", "30", *packages, check=False)
         if pip.returncode != 0:
-            lines = requirements.read_text().splitlines()
-            packages = ", ".join(line for line in lines if line and not line.startswith("#"))
-            return f"pip cannot install {packages}\n{pip.stderr[-2000:]}"
+            return f"pip cannot install {', '.join(packages)}\n{pip.stderr[-2000:]}"
         if self.has_transformers():
             self.run(self.python, "-B", MAKE_MODELS, self.models)
         stamp.write_text(wanted)
@@ -99,8 +100,9 @@ class Environment:
     @staticmethod
     def run(*command, check=True):
         # pip needs the proxies and the index that the environment names; servers do not.
+        environment = {**os.environ, "PYTHONNOUSERSITE": "1", "OMP_NUM_THREADS": "1"}
         done = subprocess.run([str(word) for word in command], stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-                              text=True, timeout=900, env={**os.environ, "PYTHONNOUSERSITE": "1", "OMP_NUM_THREADS": "1"})
+                              text=True, timeout=900, env=environment)
         if check and done.returncode != 0:
             raise RuntimeError(f"{command} ended with {done.returncode}: {done.stderr[-3000:]}")
         return done
@@ -112,7 +114,7 @@ class Server:
     def __init__(self, program, *arguments, ready):
         self.log = tempfile.TemporaryFile()
         self.home = tempfile.TemporaryDirectory()
-        for attempt in range(3):
+        for _ in range(3):
             with socket.socket() as probe:
                 probe.bind(("127.0.0.1", 0))
                 port = probe.getsockname()[1]

@@ -176,6 +176,10 @@ TEST_CASE("a stream that ends before its reply does is cut off", "[llm][answer_r
   }
 }
 
+TEST_CASE("an empty stream is one that ended too early", "[llm][answer_reader]") {
+  CHECK(contains(failure_in(stream("")).error.message, "the stream ended after 0 bytes"));
+}
+
 TEST_CASE("an error within a stream is no reply, even behind text", "[llm][answer_reader]") {
   const auto failed = failure_in(stream(k_delta + "data: {\"error\":{\"message\":\"worker died\"}}\n\n" + k_stop));
   CHECK(failed.error.message == "the provider reports: worker died");

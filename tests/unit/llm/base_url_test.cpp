@@ -11,10 +11,10 @@ TEST_CASE("a base URL is taken apart", "[llm][base_url]") {
 }
 
 TEST_CASE("a base URL that is none, or that may hold a secret, is refused and not repeated", "[llm][base_url]") {
-  for (const char* text :
-       {"", "localhost:8000", "ftp://host/v1", "file:///etc/passwd", "https://", "https:///v1", "http://:80",
-        "https://user:hidden@host/v1", "https://host/v1?api_key=hidden", "https://host/#hidden", "https://ho st",
-        "https://host/\nX: hidden", "://host", "HTTPS//host"}) {
+  for (const char* text : {"", "localhost:8000", "ftp://host/v1", "file:///etc/passwd", "https://", "https:///v1",
+                           "http://:80", "http://host:99999/v1", "http://host:abc", "http://host:/v1", "http://[::1]:x",
+                           "https://user:hidden@host/v1", "https://host/v1?api_key=hidden", "https://host/#hidden",
+                           "https://ho st", "https://host/\nX: hidden", "://host", "HTTPS//host"}) {
     INFO(text);
     const auto parsed = parse_base_url(text);
     REQUIRE_FALSE(parsed);

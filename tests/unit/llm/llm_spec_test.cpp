@@ -101,6 +101,15 @@ TEST_CASE("each provider has its own key, protocol and address", "[llm][llm_spec
   CHECK(world.described("azure:deployment") == "azure deployment | lab.openai.azure.com");
 }
 
+TEST_CASE("a provider without a model is refused, and one that is nearly known is named", "[llm][llm_spec]") {
+  World world;
+  world.environment["OPENAI_API_KEY"] = "topsecret";
+  const auto none = world.make("openai:@http://host/v1").error();
+  CHECK(none.code == ErrorCode::InvalidArgument);
+  CHECK(none.message == "no model is named: write openai:MODEL or openai:MODEL@URL");
+  CHECK(world.make("opena:gpt").error().message.find("did you mean openai") != std::string::npos);
+}
+
 TEST_CASE("a gateway without key, address or model is refused by the name of the variable", "[llm][llm_spec]") {
   World world;
   // In the order in which they are set here; the key is asked for first, as it always was.
@@ -121,7 +130,8 @@ TEST_CASE("a gateway without key, address or model is refused by the name of the
 
 TEST_CASE("an address without its scheme is refused by name, and is no missing key", "[llm][llm_spec]") {
   World world;
-  for (const std::string address : {"localhost:9", "localhost", "node7:8000/v1", "10.0.0.1/v1", "host.example/v1"}) {
+  for (const std::string address :
+       {"localhost:9", "localhost", "node7:8000/v1", "10.0.0.1/v1", "host.example/v1", "foo.example.com"}) {
     INFO(address);
     const auto refused = world.make("openai:x@" + address);
     REQUIRE_FALSE(refused);

@@ -62,6 +62,10 @@ TEST_CASE("a file extends and overrides what is known", "[llm][providers]") {
        "cached": 0.1, "cache_write": 1.25}, "max_output_tokens": 1000, "source": "contract"}]},
       {"name": "lab", "base_url": "http://lab:9000/v1", "protocol": "responses", "streams": false}]})")
                              .value();
+  // Names of models have colons: "qwen3:8b".
+  CHECK(
+      world.load("\xEF\xBB\xBF"
+                 R"({"providers": [{"name": "deepseek", "models": [{"name": "r1:free", "source": "x"}]}]})"));
   const auto* changed = find_provider(providers, "anthropic");
   REQUIRE(changed != nullptr);
   CHECK(changed->max_concurrent == 4);
@@ -96,22 +100,38 @@ TEST_CASE("a file of providers that cannot be read is refused with the place", "
   ProvidersFile world;
   CHECK(contains(world.refusal("{"), "providers.json"));
   CHECK(contains(world.refusal(R"({"provider": []})"), R"("provider" is not known; did you mean providers?)"));
-  CHECK(contains(world.refusal(R"({"providers": {}})"), "a list is expected"));
+  CHECK(contains(world.refusal(R"({"providers": {}})"), "providers: a list is expected"));
   CHECK(contains(world.refusal(R"({"providers": [{"base_url": "http://x/v1"}]})"), "needs a name"));
-  CHECK(contains(world.refusal(R"({"providers": [{"name": "a b"}]})"), "needs a name without blanks"));
+  CHECK(contains(world.refusal(R"({"providers": [{"name": "a b"}]})"), "has no blank, colon or @"));
+  const auto refusal_of = [&](const std::string& members) {
+    return world.refusal(R"({"providers": [{"name": "lab", "base_url": "http://lab/v1")" + members + "}]}");
+  };
+  CHECK(contains(refusal_of(R"(, "models": {})"), "models must be a list"));
+  CHECK(contains(refusal_of(R"(, "models": [{"source": "x"}])"), "a model needs a name"));
+  CHECK(contains(refusal_of(R"(, "key_header": "X-Key")"), "key_header is the beginning of a header"));
+  CHECK(contains(refusal_of(R"(, "key_header": "X-Key: a\r\nX-More: ")"), "without control characters"));
+  CHECK(contains(refusal_of(R"(, "key_variable": "A B")"), "is no name of a variable"));
+  CHECK(contains(refusal_of(R"(, "needs_key": true)"), "needs_key needs key_variable"));
+  CHECK(contains(world.refusal(R"({"providers": [{"name": "lab"}]})"), "base_url or base_url_variable is needed"));
+  CHECK(contains(world.refusal(R"({"providers": [{"name": "replay", "base_url": "http://x/v1"}]})"),
+                 "replay is no name"));
+  CHECK(contains(world.refusal(R"({"schema": 2, "providers": []})"), "schema must be 1"));
   CHECK(contains(world.refusal(R"({"providers": [{"name": "lab", "base_ulr": "x"}]})"),
                  R"(lab: "base_ulr" is not known)"));
   CHECK(contains(world.refusal(R"({"providers": [{"name": "lab", "base_url": 7}]})"), "lab: base_url must be a text"));
   CHECK(contains(world.refusal(R"({"providers": [{"name": "lab", "base_url": "lab:9"}]})"), "begins with neither"));
-  CHECK(contains(world.refusal(R"({"providers": [{"name": "lab", "protocol": "smoke"}]})"),
+  CHECK(contains(world.refusal(R"({"providers": [{"name": "lab", "base_url": "http://x/v1", "protocol": "smoke"}]})"),
                  R"(protocol "smoke" is not known)"));
-  CHECK(contains(world.refusal(R"({"providers": [{"name": "lab", "max_concurrent": 0}]})"), "must be a whole number"));
-  CHECK(contains(world.refusal(R"({"providers": [{"name": "lab", "needs_key": "yes"}]})"), "must be true or false"));
-  CHECK(
-      contains(world.refusal(R"({"providers": [{"name": "lab", "models": [{"name": "m", "prices": {"input": 1}}]}]})"),
-               "lab.models[0]: prices need input and output"));
+  CHECK(contains(world.refusal(R"({"providers": [{"name": "lab", "base_url": "http://x/v1", "max_concurrent": 0}]})"),
+                 "must be a whole number"));
+  CHECK(contains(world.refusal(R"({"providers": [{"name": "lab", "base_url": "http://x/v1", "needs_key": "yes"}]})"),
+                 "must be true or false"));
   CHECK(contains(
       world.refusal(
-          R"({"providers": [{"name": "lab", "models": [{"name": "m", "prices": {"input": -1, "output": 1}}]}]})"),
+          R"({"providers": [{"name": "lab", "base_url": "http://x/v1", "models": [{"name": "m", "prices": {"input": 1}}]}]})"),
+      "lab.models[0]: prices need input and output"));
+  CHECK(contains(
+      world.refusal(
+          R"({"providers": [{"name": "lab", "base_url": "http://x/v1", "models": [{"name": "m", "prices": {"input": -1, "output": 1}}]}]})"),
       "input must be a price"));
 }

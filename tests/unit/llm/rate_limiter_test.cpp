@@ -13,9 +13,9 @@ using Time = RateLimiter::Time;
 const Time k_now = Time() + 1'000s;
 const auto k_wall = std::chrono::system_clock::time_point() + 100s;
 
-HttpHead head_of(std::map<std::string, std::string, std::less<>> headers, long status = 200) {
+HttpHead head_of(std::map<std::string, std::string, std::less<>> headers) {
   HttpHead head;
-  head.status = status;
+  head.status = 200;
   head.headers = std::move(headers);
   return head;
 }
@@ -23,7 +23,8 @@ HttpHead head_of(std::map<std::string, std::string, std::less<>> headers, long s
 /// Sends one request and learns from its answer.
 void exchange(RateLimiter& limiter, const HttpHead& head, Time now = k_now) {
   limiter.note_start(0, now);
-  limiter.note_end(&head, now, k_wall);
+  limiter.note_head(head, now, k_wall);
+  limiter.note_end(true);
 }
 
 }  // namespace
@@ -42,7 +43,7 @@ TEST_CASE("no more requests are in flight than may be", "[llm][rate_limiter]") {
   CHECK(limiter.next_start(1, k_now));
   limiter.note_start(1, k_now);
   CHECK_FALSE(limiter.next_start(1, k_now));
-  limiter.note_end(nullptr, k_now, k_wall);
+  limiter.note_end(false);
   CHECK(limiter.next_start(1, k_now));
   limiter.limit_concurrency(1);
   CHECK_FALSE(limiter.next_start(1, k_now));
@@ -79,6 +80,26 @@ TEST_CASE("a long prompt waits until its tokens are there, a short one does not"
   CHECK(limiter.next_start(90'000, k_now) == k_now + 30s);
 }
 
+TEST_CASE("an answer that tells more than is left does not undo what was sent meanwhile", "[llm][rate_limiter]") {
+  RateLimiter limiter;
+  const auto told = [](const char* remaining) {
+    return head_of({{"x-ratelimit-limit-requests", "12"},
+                    {"x-ratelimit-remaining-requests", remaining},
+                    {"x-ratelimit-reset-requests", "60s"}});
+  };
+  exchange(limiter, told("2"));
+  limiter.note_start(1, k_now);
+  limiter.note_start(1, k_now);
+  // Of a request that was sent before the two.
+  limiter.note_head(told("5"), k_now, k_wall);
+  CHECK(*limiter.next_start(1, k_now) > k_now + 4s);
+  limiter.note_end(true);
+  limiter.note_end(true);
+  // With nothing on its way the server is right.
+  exchange(limiter, told("5"));
+  CHECK(limiter.next_start(1, k_now) == k_now);
+}
+
 TEST_CASE("headers that are missing or make no sense teach nothing", "[llm][rate_limiter]") {
   RateLimiter limiter;
   for (const auto& head : {head_of({}),
@@ -100,18 +121,16 @@ TEST_CASE("headers that are missing or make no sense teach nothing", "[llm][rate
 TEST_CASE("a refusal holds back everybody for its wait, and halves what may be in flight once", "[llm][rate_limiter]") {
   RateLimiter limiter;
   for (int i = 0; i < 8; ++i) limiter.note_start(1, k_now);
-  const auto refused = head_of({}, 429);
   for (int i = 0; i < 8; ++i) {
     limiter.note_refusal(20s, k_now);
-    limiter.note_end(&refused, k_now, k_wall);
+    limiter.note_end(false);
   }
   CHECK(limiter.next_start(1, k_now) == k_now + 20s);
   int sent = 0;
   for (; limiter.next_start(1, k_now + 20s); ++sent) limiter.note_start(1, k_now + 20s);
   CHECK(sent == 4);
   // It grows again with answers, slowly.
-  const auto answered = head_of({});
-  for (int i = 0; i < 4; ++i) limiter.note_end(&answered, k_now + 21s, k_wall);
+  for (int i = 0; i < 4; ++i) limiter.note_end(true);
   for (sent = 0; limiter.next_start(1, k_now + 21s); ++sent) limiter.note_start(1, k_now + 21s);
   CHECK(sent == 5);
 }
