@@ -6,6 +6,8 @@
 #include <string>
 #include <string_view>
 
+#include <fmt/format.h>
+
 #include "support/clock.hpp"
 
 namespace kernelgen {
@@ -149,22 +151,33 @@ void RateLimiter::limit_concurrency(std::optional<int> max_concurrent) {
   max_concurrent_ = std::min(max_concurrent_.value_or(*max_concurrent), *max_concurrent);
 }
 
-bool RateGate::enter(std::int64_t tokens, const std::stop_token& stop) {
+Result<void> RateGate::enter(std::int64_t tokens, std::chrono::milliseconds longest, const std::stop_token& stop,
+                             const std::function<void(std::chrono::milliseconds)>& on_wait) {
   std::unique_lock lock(mutex_);
   while (!stop.stop_requested()) {
     const auto now = Clock::now();
     const auto start = limiter_.next_start(tokens, now);
-    if (start && *start <= now) {
-      limiter_.note_start(tokens, now);
-      return true;
-    }
-    // Woken by whatever may change the answer; the predicate only ends a wait for the stop.
-    if (start)
-      changed_.wait_until(lock, stop, *start, [] { return false; });
-    else
+    if (!start) {
       changed_.wait(lock, stop, [this, tokens] { return limiter_.next_start(tokens, Clock::now()).has_value(); });
+      continue;
+    }
+    if (*start <= now) {
+      limiter_.note_start(tokens, now);
+      return {};
+    }
+    const auto wait = std::chrono::ceil<std::chrono::milliseconds>(*start - now);
+    if (wait > longest)
+      return Error{
+          ErrorCode::Unavailable, fmt::format("the server's limit is used up for {:.0f} s", Seconds(wait).count()), {}};
+    if (on_wait) {
+      lock.unlock();
+      on_wait(wait);
+      lock.lock();
+    }
+    // The predicate never ends the wait: only the time and the stop do.
+    changed_.wait_until(lock, stop, *start, [] { return false; });
   }
-  return false;
+  return Error{ErrorCode::Cancelled, "cancelled", {}};
 }
 
 void RateGate::note_head(const HttpHead& head) {

@@ -6,6 +6,7 @@
 #include <chrono>
 #include <condition_variable>
 #include <cstdint>
+#include <functional>
 #include <mutex>
 #include <optional>
 #include <stop_token>
@@ -71,8 +72,11 @@ class RateLimiter {
 /// Makes requests wait for their turn. Thread-safe.
 class RateGate {
  public:
-  /// Waits until a request may be sent. False when stopped before.
-  [[nodiscard]] bool enter(std::int64_t tokens, const std::stop_token& stop);
+  /// Waits until a request may be sent; not for a limit that is reset only after `longest`, which is an error with the
+  /// code Unavailable. Cancelled when stopped before. `on_wait` is called before a wait for a limit, with its length;
+  /// it may be empty.
+  [[nodiscard]] Result<void> enter(std::int64_t tokens, std::chrono::milliseconds longest, const std::stop_token& stop,
+                                   const std::function<void(std::chrono::milliseconds)>& on_wait = {});
   void note_head(const HttpHead& head);
   /// The request that entered has ended.
   void leave(bool is_answered);

@@ -74,7 +74,9 @@ class ServerClient final : public LLMClient {
     std::string before;
     int other_forms = 0;
     for (int attempts = 1;; ++attempts) {
-      if (!gate_.enter(estimate_tokens(request, so_far), stop)) return Error{ErrorCode::Cancelled, "cancelled"};
+      const auto entered = gate_.enter(estimate_tokens(request, so_far), options_.retry.longest, stop,
+                                       [&](milliseconds wait) { tell_wait(request, wait); });
+      if (!entered) return with_place(entered.error());
       if (!deadline) deadline = Clock::now() + std::min(request.timeout, k_forever);
       const auto form = current_form();
       const Question question{request, so_far, form, std::chrono::ceil<milliseconds>(*deadline - Clock::now())};
@@ -106,6 +108,15 @@ class ServerClient final : public LLMClient {
 
   /// For messages: "openai gpt-5 at api.openai.com".
   [[nodiscard]] std::string describe() const { return identity() + " at " + endpoint(); }
+
+  static void tell_wait(const LLMRequest& request, milliseconds wait) {
+    if (request.on_retry) request.on_retry("the limits of the server", wait);
+  }
+
+  [[nodiscard]] Error with_place(Error error) const {
+    if (error.code != ErrorCode::Cancelled) error.message = fmt::format("{}: {}", describe(), error.message);
+    return error;
+  }
 
   static std::int64_t estimate_tokens(const LLMRequest& request, std::string_view so_far) {
     constexpr std::size_t k_bytes_per_token = 4;

@@ -413,6 +413,30 @@ TEST_CASE("clients with one key share what a server tells them to wait", "[llm][
   CHECK(server.requests().size() == 3);
 }
 
+TEST_CASE("a limit that is reset in a moment is waited for, and one of tomorrow is an outage", "[llm][server_stream]") {
+  std::string reset = "300ms";
+  HttpServer server([&](const Request&, const Connection& client) {
+    client.send(
+        "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nConnection: close\r\nx-ratelimit-limit-requests: 1\r\n"
+        "x-ratelimit-remaining-requests: 0\r\nx-ratelimit-reset-requests: " +
+        reset + "\r\n\r\n" + k_half + k_rest);
+  });
+  const auto client = make_server_client(streaming_options(server)).value();
+  std::vector<std::string> told;
+  auto request = streaming_request();
+  request.on_retry = [&](const std::string& reason, std::chrono::milliseconds) { told.push_back(reason); };
+  REQUIRE(client->complete(request, {}));
+  reset = "20h0m0s";
+  const auto begun = Clock::now();
+  REQUIRE(client->complete(request, {}));
+  CHECK(Clock::now() - begun >= 200ms);
+  CHECK(told == std::vector<std::string>{"the limits of the server"});
+  const auto refused = client->complete(request, {}).error();
+  CHECK(refused.code == ErrorCode::Unavailable);
+  CHECK(contains(refused.message, "the server's limit is used up for 7"));
+  CHECK(server.requests().size() == 2);
+}
+
 TEST_CASE("no more requests are in flight than the options allow", "[llm][server_stream]") {
   std::atomic<int> now = 0, most = 0;
   HttpServer server([&](const Request&, const Connection& client) {
