@@ -531,7 +531,7 @@ class Transformers(Kgen):
         self.assertTrue(answer.reply["text"].startswith("go steady go steady go"), answer.reply["text"])
         self.assertEqual(answer.reply["finish"], "length")
         self.assertEqual(answer.reply["usage"], {"input_tokens": self.PROMPT_TOKENS, "output_tokens": self.LIMIT,
-                                                 "cached_tokens": None, "reasoning_tokens": None})
+                                                 "cached_tokens": None, "reasoning_tokens": None, "cache_write_tokens": None})
         self.assertLess(answer.reply["first_output_s"], answer.reply["latency_s"])
 
     def test_a_stream_of_responses_is_what_the_model_says(self):
@@ -550,7 +550,7 @@ class Transformers(Kgen):
         answer = self.ask("goes_on", provider="openai-responses")
         self.assertTrue(answer.reply["text"].startswith("go steady go steady go"), answer.reply["text"])
         self.assertEqual(answer.reply["usage"], {"input_tokens": self.PROMPT_TOKENS, "output_tokens": self.LIMIT,
-                                                 "cached_tokens": 0, "reasoning_tokens": 0})
+                                                 "cached_tokens": 0, "reasoning_tokens": 0, "cache_write_tokens": None})
 
     def test_a_protocol_that_the_server_does_not_speak_is_an_error_at_once(self):
         self.assert_error(self.check("any", provider="anthropic"), WRONG_USAGE, "HTTP 404: Not Found")
