@@ -165,6 +165,7 @@ Result<ExitCode> run(const ModelsOptions& options, Context& context) {
     const auto* provider = find_provider(all, name);
     if (provider == nullptr) {
       std::vector<std::string> names;
+      names.reserve(all.size());
       for (const auto& known : all) names.push_back(known.name);
       return Error{ErrorCode::InvalidArgument,
                    fmt::format("no provider is named {}{}", sanitize_line(name, k_shown_reply_bytes),

@@ -162,6 +162,7 @@ Result<std::unique_ptr<LLMClient>> make_llm_client(std::string_view spec, const 
     return make_server(*provider, rest, context);
   // The text is not repeated: it may be a key that was given to the wrong option.
   std::vector<std::string> names;
+  names.reserve(providers.size());
   for (const auto& known : providers) names.push_back(known.name);
   return Error{
       ErrorCode::InvalidArgument,
