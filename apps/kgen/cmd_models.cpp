@@ -28,10 +28,13 @@ struct ModelsOptions {
   bool json = false;
 };
 
-/// Whether a provider can be asked: "ready", "OPENAI_API_KEY is not set", "needs no key".
+bool has_key(const Provider& provider, const Context& context) {
+  return !provider.key_variable.empty() && context.is_set(provider.key_variable);
+}
+
+/// "OPENAI_API_KEY is set", "OPENAI_API_KEY is not set", "needs no key".
 std::string key_text(const Provider& provider, const Context& context) {
-  const bool has_key = !provider.key_variable.empty() && context.is_set(provider.key_variable);
-  if (has_key) return provider.key_variable + " is set";
+  if (has_key(provider, context)) return provider.key_variable + " is set";
   return provider.needs_key ? provider.key_variable + " is not set" : "needs no key";
 }
 
@@ -94,14 +97,13 @@ std::string providers_to_json(const std::vector<Provider>& providers, const Cont
                                     {"context_tokens", optional_value(model.context_tokens)},
                                     {"max_output_tokens", optional_value(model.max_output_tokens)},
                                     {"source", model.source}});
-    const bool has_key = !provider.key_variable.empty() && context.is_set(provider.key_variable);
     list.push_back(json::object{{"name", provider.name},
                                 {"protocol", to_string(provider.protocol)},
                                 {"base_url", provider.base_url},
                                 {"base_url_variable", provider.base_url_variable},
                                 {"key_variable", provider.key_variable},
                                 {"needs_key", provider.needs_key},
-                                {"has_key", has_key},
+                                {"has_key", has_key(provider, context)},
                                 {"models", std::move(models)}});
   }
   return to_pretty_json(json::object{{"schema", 1}, {"providers", std::move(list)}});

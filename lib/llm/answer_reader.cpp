@@ -55,18 +55,14 @@ std::string lower(std::string_view text) {
   return result;
 }
 
-/// Google puts the error of a stream into a list.
 bool holds_error(const boost::json::value& document) {
-  if (const auto* list = document.if_array(); list != nullptr && list->size() == 1) return holds_error(list->front());
-  const auto* error = find_member(document, {"error"});
+  const auto* error = find_member(without_list(document), {"error"});
   return error != nullptr && !error->is_null();
 }
 
 /// The wait that an error asks for in its body, as Google's do: "retryDelay": "37s".
 std::optional<std::chrono::milliseconds> find_retry_delay(const boost::json::value& document) {
-  if (const auto* list = document.if_array(); list != nullptr && list->size() == 1)
-    return find_retry_delay(list->front());
-  for (const auto& detail : find_list(document, {"error", "details"}))
+  for (const auto& detail : find_list(without_list(document), {"error", "details"}))
     if (const auto delay = find_text(detail, {"retryDelay"}); !delay.empty()) return parse_reset(delay, {});
   return std::nullopt;
 }

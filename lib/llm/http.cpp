@@ -146,7 +146,6 @@ class Transfer {
       response.retry_after = std::min<milliseconds>(*behind * 1'000, std::chrono::seconds(k_longest_retry_after_s));
     else if (seconds > 0)
       response.retry_after = std::chrono::seconds(std::min(seconds, k_longest_retry_after_s));
-    response.body = std::move(body_);
     return {std::move(response), {}};
   }
 
@@ -198,10 +197,8 @@ class Transfer {
     set(CURLOPT_URL, request_.url.c_str());
     set(CURLOPT_USERAGENT, k_agent.c_str());
     set(CURLOPT_HTTPHEADER, header_list_.get());
-    if (!request_.body.empty()) {
-      set(CURLOPT_POSTFIELDSIZE_LARGE, static_cast<curl_off_t>(request_.body.size()));
-      set(CURLOPT_POSTFIELDS, request_.body.c_str());
-    }
+    set(CURLOPT_POSTFIELDSIZE_LARGE, static_cast<curl_off_t>(request_.body.size()));
+    set(CURLOPT_POSTFIELDS, request_.body.c_str());
     set(CURLOPT_WRITEFUNCTION, &take_body);
     set(CURLOPT_WRITEDATA, this);
     set(CURLOPT_HEADERFUNCTION, &take_header);
@@ -255,10 +252,6 @@ class Transfer {
     received_ += bytes.size();
     body_bytes_ += bytes.size();
     if (body_bytes_ > request_.max_body_bytes) return false;
-    if (!request_.on_body) {
-      body_ += bytes;
-      return true;
-    }
     head_.status = current_status();
     request_.on_body(head_, bytes);
     return true;
@@ -286,7 +279,6 @@ class Transfer {
   std::size_t heard_bytes_ = 0;
   std::size_t received_ = 0;
   HttpHead head_;
-  std::string body_;
   std::size_t body_bytes_ = 0;
   std::array<char, CURL_ERROR_SIZE> error_text_{};
   List header_list_;

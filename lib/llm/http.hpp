@@ -21,7 +21,7 @@
 namespace kernelgen {
 inline namespace v0 {
 
-/// What is known of an answer before its body.
+/// The head of an answer: its status and its headers.
 struct HttpHead {
   long status = 0;
   /// By name in lower case; of equal names the last one.
@@ -33,7 +33,7 @@ struct HttpHead {
   [[nodiscard]] std::string_view header(std::string_view name) const;
 };
 
-/// One request: POST with a body, GET without.
+/// One POST request.
 struct HttpRequest {
   std::string url;
   /// Headers as "Name: value".
@@ -55,16 +55,15 @@ struct HttpRequest {
   std::chrono::milliseconds idle_timeout{0};
   /// Limit of the answer, decompressed; a longer one is given up.
   std::size_t max_body_bytes = 16u << 20;
-  /// Takes each piece of the body as it arrives, instead of HttpResponse::body. Called from the thread of the
-  /// transfers, which it must not hold up, and never after the request is over.
-  std::function<void(const HttpHead&, std::string_view)> on_body{};
+  /// Takes each piece of the body as it arrives. Called from the thread of the transfers, which it must not hold up,
+  /// and never after the request is over.
+  std::function<void(const HttpHead&, std::string_view)> on_body;
 };
 
-/// The answer of the server, whatever its status.
+/// The answer of the server, whatever its status; HttpRequest::on_body has had its body.
 struct HttpResponse : HttpHead {
   /// Retry-After, given in seconds or as a date.
   std::optional<std::chrono::milliseconds> retry_after;
-  std::string body;
 };
 
 /// The reason why there is no answer.

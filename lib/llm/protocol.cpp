@@ -81,10 +81,13 @@ const json::array& find_list(const json::value& value, std::initializer_list<std
   return found != nullptr && found->is_array() ? found->get_array() : k_none;
 }
 
-std::string find_error_words(const json::value& document) {
-  // Google wraps the error of a stream into a list.
-  if (const auto* list = document.if_array(); list != nullptr && list->size() == 1)
-    return find_error_words(list->front());
+const json::value& without_list(const json::value& document) {
+  const auto* list = document.if_array();
+  return list != nullptr && list->size() == 1 ? list->front() : document;
+}
+
+std::string find_error_words(const json::value& answer) {
+  const auto& document = without_list(answer);
   if (auto text = find_text(document, {"error", "message"}); !text.empty()) return text;
   for (const std::string_view name : {"error", "message", "detail"})
     if (auto text = find_text(document, {name}); !text.empty()) return text;

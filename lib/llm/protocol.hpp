@@ -95,7 +95,9 @@ void read_count(std::optional<std::int64_t>& place, const boost::json::value& va
 [[nodiscard]] const boost::json::array& find_list(const boost::json::value& value,
                                                   std::initializer_list<std::string_view> path);
 /// The provider's words for an error, in any of the usual forms; empty when the document holds none.
-[[nodiscard]] std::string find_error_words(const boost::json::value& document);
+[[nodiscard]] std::string find_error_words(const boost::json::value& answer);
+/// The only element of a list, into which Google puts the error of a stream; any other document itself.
+[[nodiscard]] const boost::json::value& without_list(const boost::json::value& document);
 /// One turn of a conversation.
 struct Turn {
   enum class By { User, Model };

@@ -52,7 +52,7 @@ class RoleClient final : public LLMClient {
     return text;
   }
 
-  /// Of several models the highest prices and the longest reply, because any of them may be asked.
+  /// Any of several models may be asked, so their highest prices and longest reply count.
   [[nodiscard]] ModelTerms terms(PromptKind kind) const override {
     const auto found = by_kind_.find(kind);
     if (found == by_kind_.end()) return others_->terms(kind);

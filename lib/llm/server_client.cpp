@@ -98,7 +98,7 @@ class ServerClient final : public LLMClient {
     }
   }
 
-  /// What is sent once.
+  /// The parts of a request that is sent once.
   struct Question {
     const LLMRequest& request;
     std::string_view so_far;
