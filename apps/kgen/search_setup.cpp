@@ -154,7 +154,6 @@ Result<FlowRequest> make_flow_request(const SearchFlags& flags, TaskSource task,
 }
 
 void add_terms(FlowRequest& request, const LLMClient& client, const std::optional<Prices>& given, bool needs_limit) {
-  constexpr std::int64_t k_default_output_tokens = 32'000;
   const auto terms = client.terms(PromptKind::Seed);
   request.prices = given ? given : terms.prices;
   for (const auto& name : prompt_kind_names()) {

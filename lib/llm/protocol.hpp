@@ -31,7 +31,7 @@ struct RequestForm {
   /// Chat completions: the limit is called max_completion_tokens, not max_tokens.
   bool has_new_limit_name = false;
   /// The limit of a reply where the request has none and the protocol demands one.
-  std::int64_t default_limit = 32'000;
+  std::int64_t default_limit = k_default_output_tokens;
 };
 
 /// What an answer has said so far.

@@ -9,12 +9,16 @@
 
 #include <kernelgen/llm/clients.hpp>
 
+#include "process/asking.hpp"
 #include "process/http_server.hpp"
 #include "support/catch.hpp"
 
 using namespace kernelgen;
 using namespace std::chrono_literals;
 using kernelgen::testing::HttpServer;
+using kernelgen::testing::k_server_key;
+using kernelgen::testing::seed_request;
+using kernelgen::testing::server_options;
 using kernelgen::testing::unused_port;
 using Connection = HttpServer::Connection;
 using Request = HttpServer::Request;
@@ -22,39 +26,20 @@ using Clock = std::chrono::steady_clock;
 
 namespace {
 
-const std::string k_key = "topsecret-0123456789";
 const std::string k_done = R"({"model": "served-model", "choices": [{"finish_reason": "stop", "message":
   {"content": "void kernel();"}}], "usage": {"prompt_tokens": 11, "completion_tokens": 5}})";
 
-ServerClientOptions options_for(const std::string& base_url) {
-  ServerClientOptions options;
-  options.base_url = base_url;
-  options.model = "asked-model";
-  options.api_key = k_key;
-  options.retry = {.max_attempts = 3, .base = 1ms, .longest = 30s};
-  options.idle_timeout = 10s;
-  return options;
-}
-
-LLMRequest chat_request() {
-  LLMRequest request;
-  request.id = "seed1";
-  request.prompt = "write a kernel";
-  request.timeout = 20s;
-  return request;
-}
-
 bool contains(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
 
-Result<Reply> ask(const HttpServer& server, const LLMRequest& asked = chat_request()) {
-  return make_server_client(options_for(server.base_url())).value()->complete(asked, {});
+Result<Reply> ask(const HttpServer& server, const LLMRequest& asked = seed_request()) {
+  return make_server_client(server_options(server.base_url())).value()->complete(asked, {});
 }
 
 /// An error with a message of one line that names the server and not the key.
 Error failure(Result<Reply> result) {
   REQUIRE_FALSE(result);
   const auto line = result.error().to_line();
-  CHECK_FALSE(contains(line, k_key));
+  CHECK_FALSE(contains(line, k_server_key));
   CHECK_FALSE(contains(line, "\n"));
   CHECK(contains(line, "openai asked-model at 127.0.0.1:"));
   CHECK(line.size() < 400);
@@ -79,7 +64,7 @@ TEST_CASE("a reply arrives with its usage, and the request says what was asked",
   REQUIRE(server.requests().size() == 1);
   const auto seen = server.requests().front();
   CHECK(seen.head.rfind("POST /v1/chat/completions HTTP/1.1\r\n", 0) == 0);
-  CHECK(contains(seen.head, "\r\nAuthorization: Bearer " + k_key + "\r\n"));
+  CHECK(contains(seen.head, "\r\nAuthorization: Bearer " + k_server_key + "\r\n"));
   CHECK(contains(seen.head, "\r\nContent-Type: application/json\r\n"));
   CHECK(contains(seen.body, R"("model":"asked-model")"));
   CHECK(contains(seen.body, R"("temperature":0.7)"));
@@ -87,15 +72,15 @@ TEST_CASE("a reply arrives with its usage, and the request says what was asked",
 
 TEST_CASE("without a key no authorization is sent", "[llm][server_client]") {
   HttpServer server([](const Request&, const Connection& client) { client.answer("200 OK", k_done); });
-  auto options = options_for(server.base_url());
+  auto options = server_options(server.base_url());
   options.api_key.clear();
-  REQUIRE(make_server_client(options).value()->complete(chat_request(), {}));
+  REQUIRE(make_server_client(options).value()->complete(seed_request(), {}));
   CHECK_FALSE(contains(server.requests().front().head, "Authorization"));
 }
 
 TEST_CASE("a long prompt is sent at once and whole", "[llm][server_client]") {
   HttpServer server([](const Request&, const Connection& client) { client.answer("200 OK", k_done); });
-  auto asked = chat_request();
+  auto asked = seed_request();
   asked.prompt = std::string(3u << 20, 'p');
   REQUIRE(ask(server, asked));
   CHECK(contains(server.requests().front().body, asked.prompt));
@@ -112,18 +97,18 @@ TEST_CASE("a reply that was cut by its limit says so", "[llm][server_client]") {
 }
 
 TEST_CASE("a server that refuses connections is tried again, then Unavailable", "[llm][server_client]") {
-  auto client = make_server_client(options_for("http://127.0.0.1:" + std::to_string(unused_port()))).value();
-  const auto error = failure(client->complete(chat_request(), {}));
+  auto client = make_server_client(server_options("http://127.0.0.1:" + std::to_string(unused_port()))).value();
+  const auto error = failure(client->complete(seed_request(), {}));
   CHECK(error.code == ErrorCode::Unavailable);
   CHECK(contains(error.message, "(3 attempts)"));
 }
 
 TEST_CASE("a server that hangs is a Timeout at the deadline, and was asked once", "[llm][server_client]") {
   HttpServer server([](const Request&, const Connection& client) { client.wait(20s); });
-  auto options = options_for(server.base_url());
+  auto options = server_options(server.base_url());
   // A thinking model sends nothing: the idle clock starts with the first byte.
   options.idle_timeout = 20ms;
-  auto asked = chat_request();
+  auto asked = seed_request();
   asked.timeout = 300ms;
   auto client = make_server_client(options).value();
   const auto took = time_of([&] {
@@ -141,7 +126,7 @@ TEST_CASE("a deadline that passes in a later attempt says why there was one", "[
     if (seen.number == 1) return client.answer("502 Bad Gateway", "upstream is gone");
     client.wait(20s);
   });
-  auto asked = chat_request();
+  auto asked = seed_request();
   asked.timeout = 300ms;
   const auto error = failure(ask(server, asked));
   CHECK(error.code == ErrorCode::Timeout);
@@ -199,7 +184,7 @@ TEST_CASE("the caller is told before a failed attempt is made again, why and aft
       client.answer("200 OK", k_done);
   });
   std::vector<std::pair<std::string, std::chrono::milliseconds>> told;
-  auto asked = chat_request();
+  auto asked = seed_request();
   asked.on_retry = [&](const std::string& reason, std::chrono::milliseconds wait) { told.emplace_back(reason, wait); };
   REQUIRE(ask(server, asked));
   REQUIRE(told.size() == 1);
@@ -244,7 +229,7 @@ TEST_CASE("a server that only fails is Unavailable after the last attempt", "[ll
 
 TEST_CASE("a key that is not accepted is PermissionDenied at once", "[llm][server_client]") {
   HttpServer server([](const Request&, const Connection& client) {
-    client.answer("401 Unauthorized", R"({"error": {"message": "Incorrect API key provided: )" + k_key + "\"}}");
+    client.answer("401 Unauthorized", R"({"error": {"message": "Incorrect API key provided: )" + k_server_key + "\"}}");
   });
   const auto error = failure(ask(server));
   CHECK(error.code == ErrorCode::PermissionDenied);
@@ -289,10 +274,10 @@ TEST_CASE("an answer that stops is given up after the idle timeout and tried aga
     client.send("HTTP/1.1 200 OK\r\nContent-Length: 5000\r\n\r\n{");
     client.wait(20s);
   });
-  auto options = options_for(server.base_url());
+  auto options = server_options(server.base_url());
   options.idle_timeout = 200ms;
   auto client = make_server_client(options).value();
-  const auto took = time_of([&] { CHECK(client->complete(chat_request(), {})); });
+  const auto took = time_of([&] { CHECK(client->complete(seed_request(), {})); });
   CHECK(took >= 200ms);
   CHECK(took < 5s);
   CHECK(server.requests().size() == 2);
@@ -303,9 +288,9 @@ TEST_CASE("an answer that always stops is Unavailable and says so", "[llm][serve
     client.send("HTTP/1.1 200 OK\r\nContent-Length: 5000\r\n\r\n{");
     client.wait(20s);
   });
-  auto options = options_for(server.base_url());
+  auto options = server_options(server.base_url());
   options.idle_timeout = 50ms;
-  const auto error = failure(make_server_client(options).value()->complete(chat_request(), {}));
+  const auto error = failure(make_server_client(options).value()->complete(seed_request(), {}));
   CHECK(error.code == ErrorCode::Unavailable);
   CHECK(contains(error.message, "the answer stopped for 0.05 s (2 attempts)"));
 }
@@ -316,9 +301,9 @@ TEST_CASE("a steady drip is not idle, and ends at the deadline", "[llm][server_c
     while (client.wait(20ms) && client.send(" ")) {
     }
   });
-  auto options = options_for(server.base_url());
+  auto options = server_options(server.base_url());
   options.idle_timeout = 400ms;
-  auto asked = chat_request();
+  auto asked = seed_request();
   asked.timeout = 1s;
   const auto took = time_of(
       [&] { CHECK(failure(make_server_client(options).value()->complete(asked, {})).code == ErrorCode::Timeout); });
@@ -333,9 +318,9 @@ TEST_CASE("a drip that ends well is a reply", "[llm][server_client]") {
     for (int i = 0; i < 10; ++i) client.wait(30ms), client.send("\n");
     client.send(k_done);
   });
-  auto options = options_for(server.base_url());
+  auto options = server_options(server.base_url());
   options.idle_timeout = 250ms;
-  CHECK(make_server_client(options).value()->complete(chat_request(), {}).value().text == "void kernel();");
+  CHECK(make_server_client(options).value()->complete(seed_request(), {}).value().text == "void kernel();");
 }
 
 TEST_CASE("a redirection is not followed: the key stays with its host", "[llm][server_client]") {
@@ -355,7 +340,7 @@ TEST_CASE("cancellation ends a request within a moment", "[llm][server_client]")
     arrived.count_down();
     client.wait(20s);
   });
-  auto client = make_server_client(options_for(server.base_url())).value();
+  auto client = make_server_client(server_options(server.base_url())).value();
   std::stop_source source;
   Clock::time_point stopped;
   std::jthread canceller([&] {
@@ -363,7 +348,7 @@ TEST_CASE("cancellation ends a request within a moment", "[llm][server_client]")
     stopped = Clock::now();
     source.request_stop();
   });
-  const auto result = client->complete(chat_request(), source.get_token());
+  const auto result = client->complete(seed_request(), source.get_token());
   const auto took = Clock::now() - stopped;
   REQUIRE_FALSE(result);
   CHECK(result.error().code == ErrorCode::Cancelled);
@@ -377,7 +362,7 @@ TEST_CASE("cancellation ends the wait between attempts", "[llm][server_client]")
     client.answer("429 Too Many Requests", "", "Retry-After: 15\r\n");
     answered.count_down();
   });
-  auto client = make_server_client(options_for(server.base_url())).value();
+  auto client = make_server_client(server_options(server.base_url())).value();
   std::stop_source source;
   std::jthread canceller([&] {
     answered.wait();
@@ -385,7 +370,7 @@ TEST_CASE("cancellation ends the wait between attempts", "[llm][server_client]")
     source.request_stop();
   });
   const auto took = time_of(
-      [&] { CHECK(client->complete(chat_request(), source.get_token()).error().code == ErrorCode::Cancelled); });
+      [&] { CHECK(client->complete(seed_request(), source.get_token()).error().code == ErrorCode::Cancelled); });
   CHECK(took < 5s);
   CHECK(server.requests().size() == 1);
 }
@@ -394,14 +379,14 @@ TEST_CASE("a token that was triggered before sends nothing", "[llm][server_clien
   HttpServer server([](const Request&, const Connection& client) { client.answer("200 OK", k_done); });
   std::stop_source source;
   source.request_stop();
-  auto client = make_server_client(options_for(server.base_url())).value();
-  CHECK(client->complete(chat_request(), source.get_token()).error().code == ErrorCode::Cancelled);
+  auto client = make_server_client(server_options(server.base_url())).value();
+  CHECK(client->complete(seed_request(), source.get_token()).error().code == ErrorCode::Cancelled);
   CHECK(server.requests().empty());
 }
 
 TEST_CASE("a request without time left sends nothing", "[llm][server_client]") {
   HttpServer server([](const Request&, const Connection& client) { client.answer("200 OK", k_done); });
-  auto asked = chat_request();
+  auto asked = seed_request();
   asked.timeout = 0ms;
   CHECK(failure(ask(server, asked)).code == ErrorCode::Timeout);
   CHECK(server.requests().empty());
@@ -415,12 +400,12 @@ TEST_CASE("requests of several threads run side by side", "[llm][server_client]"
     all.arrive_and_wait();
     client.answer("200 OK", k_done);
   });
-  auto client = make_server_client(options_for(server.base_url())).value();
+  auto client = make_server_client(server_options(server.base_url())).value();
   std::atomic<int> replies = 0;
   {
     std::vector<std::jthread> threads;
     for (int i = 0; i < k_threads; ++i)
-      threads.emplace_back([&] { replies += client->complete(chat_request(), {}).has_value() ? 1 : 0; });
+      threads.emplace_back([&] { replies += client->complete(seed_request(), {}).has_value() ? 1 : 0; });
   }
   CHECK(replies == k_threads);
 }
@@ -441,14 +426,14 @@ TEST_CASE("requests leave the signals of the program alone", "[llm][server_clien
 TEST_CASE("a proxy is used, except for the hosts that are reached without it", "[llm][server_client]") {
   HttpServer proxy([](const Request&, const Connection& client) { client.answer("200 OK", k_done); });
   HttpServer server([](const Request&, const Connection& client) { client.answer("200 OK", k_done); });
-  auto options = options_for(server.base_url());
+  auto options = server_options(server.base_url());
   options.proxy = "http://" + proxy.host();
-  REQUIRE(make_server_client(options).value()->complete(chat_request(), {}));
+  REQUIRE(make_server_client(options).value()->complete(seed_request(), {}));
   REQUIRE(proxy.requests().size() == 1);
   CHECK(proxy.requests().front().head.rfind("POST " + server.base_url() + "/chat/completions", 0) == 0);
   CHECK(server.requests().empty());
   options.no_proxy = "localhost,127.0.0.1";
-  REQUIRE(make_server_client(options).value()->complete(chat_request(), {}));
+  REQUIRE(make_server_client(options).value()->complete(seed_request(), {}));
   CHECK(server.requests().size() == 1);
 }
 
@@ -456,16 +441,16 @@ TEST_CASE("key, address and proxy come from the environment that is passed in", 
   HttpServer server([](const Request&, const Connection& client) { client.answer("200 OK", k_done); });
   HttpServer proxy([](const Request&, const Connection& client) { client.answer("200 OK", k_done); });
   const auto runner = make_process_runner();
-  LLMSpecContext context{.environment = {{"OPENAI_API_KEY", k_key}, {"OPENAI_BASE_URL", server.base_url()}},
+  LLMSpecContext context{.environment = {{"OPENAI_API_KEY", k_server_key}, {"OPENAI_BASE_URL", server.base_url()}},
                          .runner = *runner};
-  REQUIRE(make_llm_client("openai:asked-model", context).value()->complete(chat_request(), {}));
+  REQUIRE(make_llm_client("openai:asked-model", context).value()->complete(seed_request(), {}));
   REQUIRE(server.requests().size() == 1);
-  CHECK(contains(server.requests().front().head, "Authorization: Bearer " + k_key));
+  CHECK(contains(server.requests().front().head, "Authorization: Bearer " + k_server_key));
   context.environment["http_proxy"] = "http://" + proxy.host();
-  REQUIRE(make_llm_client("openai:asked-model", context).value()->complete(chat_request(), {}));
+  REQUIRE(make_llm_client("openai:asked-model", context).value()->complete(seed_request(), {}));
   CHECK(proxy.requests().size() == 1);
   context.environment["NO_PROXY"] = "127.0.0.1";
-  REQUIRE(make_llm_client("openai:asked-model", context).value()->complete(chat_request(), {}));
+  REQUIRE(make_llm_client("openai:asked-model", context).value()->complete(seed_request(), {}));
   CHECK(proxy.requests().size() == 1);
   CHECK(server.requests().size() == 2);
 }

@@ -7,6 +7,7 @@
 
 #include <kernelgen/llm/clients.hpp>
 
+#include "process/asking.hpp"
 #include "process/http_server.hpp"
 #include "support/catch.hpp"
 #include "support/text.hpp"
@@ -14,53 +15,37 @@
 using namespace kernelgen;
 using namespace std::chrono_literals;
 using kernelgen::testing::HttpServer;
+using kernelgen::testing::k_server_key;
+using kernelgen::testing::seed_request;
+using kernelgen::testing::server_options;
 using Connection = HttpServer::Connection;
 using Request = HttpServer::Request;
 using Clock = std::chrono::steady_clock;
 
 namespace {
 
-const std::string k_streaming_key = "topsecret-0123456789";
 const std::string k_stream_head = "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nConnection: close\r\n\r\n";
 const std::string k_half = "data: {\"choices\":[{\"delta\":{\"content\":\"void \"}}]}\n\n";
 const std::string k_rest =
     "data: {\"choices\":[{\"delta\":{\"content\":\"kernel();\"},\"finish_reason\":\"stop\"}]}\n\n"
     "data: {\"choices\":[],\"usage\":{\"prompt_tokens\":7,\"completion_tokens\":3}}\n\ndata: [DONE]\n\n";
 
-ServerClientOptions streaming_options(const HttpServer& server) {
-  ServerClientOptions options;
-  options.base_url = server.base_url();
-  options.model = "asked-model";
-  options.api_key = k_streaming_key;
-  options.retry = {.max_attempts = 3, .base = 1ms, .longest = 30s};
-  options.idle_timeout = 10s;
-  return options;
-}
-
-LLMRequest streaming_request() {
-  LLMRequest request;
-  request.id = "seed1";
-  request.prompt = "write a kernel";
-  request.timeout = 20s;
-  return request;
-}
-
 Result<Reply> ask_streaming(const HttpServer& server) {
-  return make_server_client(streaming_options(server)).value()->complete(streaming_request(), {});
+  return make_server_client(server_options(server.base_url())).value()->complete(seed_request(), {});
 }
 
 /// The error of a request, and how often the server was asked.
 Error streaming_failure(const HttpServer& server, std::size_t requests, ServerClientOptions options) {
-  const auto result = make_server_client(std::move(options)).value()->complete(streaming_request(), {});
+  const auto result = make_server_client(std::move(options)).value()->complete(seed_request(), {});
   REQUIRE_FALSE(result);
   CHECK(server.requests().size() == requests);
-  CHECK_FALSE(contains(result.error().to_line(), k_streaming_key));
+  CHECK_FALSE(contains(result.error().to_line(), k_server_key));
   CHECK(result.error().to_line().size() < 400);
   return result.error();
 }
 
 Error streaming_failure(const HttpServer& server, std::size_t requests) {
-  return streaming_failure(server, requests, streaming_options(server));
+  return streaming_failure(server, requests, server_options(server.base_url()));
 }
 
 /// A chunk of "Transfer-Encoding: chunked".
@@ -108,9 +93,9 @@ TEST_CASE("progress is told while a reply streams in", "[llm][server_stream]") {
     client.send(k_rest);
   });
   std::vector<LLMProgress> told;
-  auto request = streaming_request();
+  auto request = seed_request();
   request.on_progress = [&](const LLMProgress& progress) { told.push_back(progress); };
-  REQUIRE(make_server_client(streaming_options(server)).value()->complete(request, {}));
+  REQUIRE(make_server_client(server_options(server.base_url())).value()->complete(request, {}));
   REQUIRE(told.size() >= 2);
   CHECK(told.front().reasoning_bytes == 3);
   CHECK(told.front().text_bytes == 0);
@@ -136,9 +121,9 @@ TEST_CASE("a slow drip of single bytes is waited for", "[llm][server_stream]") {
     }
     client.send(k_half.substr(40) + k_rest);
   });
-  auto options = streaming_options(server);
+  auto options = server_options(server.base_url());
   options.idle_timeout = 2s;
-  CHECK(make_server_client(options).value()->complete(streaming_request(), {}).value().text == "void kernel();");
+  CHECK(make_server_client(options).value()->complete(seed_request(), {}).value().text == "void kernel();");
 }
 
 TEST_CASE("a stream that is reset after some bytes is asked for again, three times in all", "[llm][server_stream]") {
@@ -158,7 +143,7 @@ TEST_CASE("half an event at the end of a stream is no reply", "[llm][server_stre
 
 TEST_CASE("an error in mid-stream is an outage, and what came before it no reply", "[llm][server_stream]") {
   HttpServer server([](const Request&, const Connection& client) {
-    client.send(k_stream_head + k_half + "data: {\"error\":{\"message\":\"worker died, key " + k_streaming_key +
+    client.send(k_stream_head + k_half + "data: {\"error\":{\"message\":\"worker died, key " + k_server_key +
                 "\"}}\n\n");
   });
   const auto error = streaming_failure(server, 3);
@@ -271,9 +256,9 @@ TEST_CASE("a temperature that the model refuses is left out, at once and from th
     else
       client.send(k_stream_head + k_half + k_rest);
   });
-  const auto client = make_server_client(streaming_options(server)).value();
-  CHECK(client->complete(streaming_request(), {}).value().left_out == "temperature");
-  CHECK(client->complete(streaming_request(), {}).value().left_out == "temperature");
+  const auto client = make_server_client(server_options(server.base_url())).value();
+  CHECK(client->complete(seed_request(), {}).value().left_out == "temperature");
+  CHECK(client->complete(seed_request(), {}).value().left_out == "temperature");
   CHECK(server.requests().size() == 3);
 }
 
@@ -286,9 +271,9 @@ TEST_CASE("a reply that was cut by its limit is gone on with, as often as wanted
                                      : "data: {\"choices\":[{\"delta\":{\"content\":\"void \"},\"finish_reason\":"
                                        "\"length\"}],\"usage\":{\"prompt_tokens\":5,\"completion_tokens\":1}}\n\n"));
   });
-  auto request = streaming_request();
+  auto request = seed_request();
   request.continuations = 1;
-  const auto reply = make_server_client(streaming_options(server)).value()->complete(request, {}).value();
+  const auto reply = make_server_client(server_options(server.base_url())).value()->complete(request, {}).value();
   CHECK(reply.text == "void kernel();");
   CHECK(reply.finish == FinishReason::Stop);
   CHECK(reply.usage == TokenUsage{12, 4, {}, {}, {}});
@@ -303,9 +288,9 @@ TEST_CASE("the beginning of a reply stays when the rest cannot be had", "[llm][s
     client.send(k_stream_head +
                 "data: {\"choices\":[{\"delta\":{\"content\":\"void \"},\"finish_reason\":\"length\"}]}\n\n");
   });
-  auto request = streaming_request();
+  auto request = seed_request();
   request.continuations = 3;
-  const auto reply = make_server_client(streaming_options(server)).value()->complete(request, {}).value();
+  const auto reply = make_server_client(server_options(server.base_url())).value()->complete(request, {}).value();
   CHECK(reply.text == "void ");
   CHECK(reply.finish == FinishReason::Length);
 }
@@ -324,10 +309,10 @@ TEST_CASE("a server that refuses everything in turn is asked without it, and no 
 
 TEST_CASE("a key that a server repeats is nowhere in a reply", "[llm][server_stream]") {
   HttpServer server([](const Request&, const Connection& client) {
-    client.send("HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nx-request-id: " + k_streaming_key +
-                "\r\nConnection: close\r\n\r\n" + "data: {\"model\":\"m " + k_streaming_key +
-                "\",\"choices\":[{\"delta\":{\"content\":\"// " + k_streaming_key.substr(0, 9) + "\"}}]}\n\n" +
-                "data: {\"choices\":[{\"delta\":{\"content\":\"" + k_streaming_key.substr(9) + "\"}}]}\n\n" + k_rest);
+    client.send("HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nx-request-id: " + k_server_key +
+                "\r\nConnection: close\r\n\r\n" + "data: {\"model\":\"m " + k_server_key +
+                "\",\"choices\":[{\"delta\":{\"content\":\"// " + k_server_key.substr(0, 9) + "\"}}]}\n\n" +
+                "data: {\"choices\":[{\"delta\":{\"content\":\"" + k_server_key.substr(9) + "\"}}]}\n\n" + k_rest);
   });
   const auto reply = ask_streaming(server).value();
   CHECK(reply.text == "// [key]kernel();");
@@ -345,14 +330,14 @@ TEST_CASE("an address that the server does not know is shown", "[llm][server_str
 
 TEST_CASE("a header for keys that is none is refused", "[llm][server_stream]") {
   HttpServer server([](const Request&, const Connection& client) { client.send(k_stream_head + k_half + k_rest); });
-  auto options = streaming_options(server);
+  auto options = server_options(server.base_url());
   for (const char* header : {"X-Key", ": ", "X-Key: a\r\nX-More: "}) {
     options.key_header = header;
     CHECK(make_server_client(options).error().code == ErrorCode::InvalidArgument);
   }
   options.key_header = "X-Key: ";
-  REQUIRE(make_server_client(options).value()->complete(streaming_request(), {}));
-  CHECK(contains(server.requests().front().head, "\r\nX-Key: " + k_streaming_key + "\r\n"));
+  REQUIRE(make_server_client(options).value()->complete(seed_request(), {}));
+  CHECK(contains(server.requests().front().head, "\r\nX-Key: " + k_server_key + "\r\n"));
 }
 
 TEST_CASE("a server that does not begin to answer is given up after its own limit", "[llm][server_stream]") {
@@ -360,9 +345,9 @@ TEST_CASE("a server that does not begin to answer is given up after its own limi
     if (seen.number == 1) client.wait(20s);
     client.send(k_stream_head + k_half + k_rest);
   });
-  auto options = streaming_options(server);
+  auto options = server_options(server.base_url());
   options.first_byte_timeout = 100ms;
-  CHECK(make_server_client(options).value()->complete(streaming_request(), {}).value().text == "void kernel();");
+  CHECK(make_server_client(options).value()->complete(seed_request(), {}).value().text == "void kernel();");
   CHECK(server.requests().size() == 2);
 }
 
@@ -371,10 +356,10 @@ TEST_CASE("a stream is cancelled within a tenth of a second", "[llm][server_stre
     client.send(k_stream_head + k_half);
     client.wait(20s);
   });
-  const auto client = make_server_client(streaming_options(server)).value();
+  const auto client = make_server_client(server_options(server.base_url())).value();
   std::stop_source stop;
   std::promise<void> begun;
-  auto request = streaming_request();
+  auto request = seed_request();
   std::atomic<bool> told = false;
   request.on_progress = [&](const LLMProgress&) {
     if (!told.exchange(true)) begun.set_value();
@@ -397,17 +382,17 @@ TEST_CASE("clients with one key share what a server tells them to wait", "[llm][
     }
     client.send(k_stream_head + k_half + k_rest);
   });
-  auto options = streaming_options(server);
+  auto options = server_options(server.base_url());
   options.traffic = make_server_traffic().value();
   const auto first = make_server_client(options).value();
   options.model = "another";
   const auto second = make_server_client(options).value();
   std::promise<void> was_refused;
-  auto request = streaming_request();
+  auto request = seed_request();
   request.on_retry = [&](const std::string&, std::chrono::milliseconds) { was_refused.set_value(); };
   auto waiting = std::async(std::launch::async, [&] { return first->complete(request, {}); });
   was_refused.get_future().wait();
-  REQUIRE(second->complete(streaming_request(), {}));
+  REQUIRE(second->complete(seed_request(), {}));
   CHECK(Clock::now() - begun >= 600ms);
   REQUIRE(waiting.get());
   CHECK(server.requests().size() == 3);
@@ -421,9 +406,9 @@ TEST_CASE("a limit that is reset in a moment is waited for, and one of tomorrow 
         "x-ratelimit-remaining-requests: 0\r\nx-ratelimit-reset-requests: " +
         reset + "\r\n\r\n" + k_half + k_rest);
   });
-  const auto client = make_server_client(streaming_options(server)).value();
+  const auto client = make_server_client(server_options(server.base_url())).value();
   std::vector<std::string> told;
-  auto request = streaming_request();
+  auto request = seed_request();
   request.on_retry = [&](const std::string& reason, std::chrono::milliseconds) { told.push_back(reason); };
   REQUIRE(client->complete(request, {}));
   reset = "20h0m0s";
@@ -447,12 +432,12 @@ TEST_CASE("no more requests are in flight than the options allow", "[llm][server
     --now;
     client.send(k_stream_head + k_half + k_rest);
   });
-  auto options = streaming_options(server);
+  auto options = server_options(server.base_url());
   options.max_concurrent = 3;
   const auto client = make_server_client(options).value();
   std::vector<std::future<Result<Reply>>> replies;
   for (int i = 0; i < 20; ++i)
-    replies.push_back(std::async(std::launch::async, [&] { return client->complete(streaming_request(), {}); }));
+    replies.push_back(std::async(std::launch::async, [&] { return client->complete(seed_request(), {}); }));
   for (auto& reply : replies) CHECK(reply.get());
   CHECK(most <= 3);
   CHECK(most > 1);

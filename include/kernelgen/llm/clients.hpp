@@ -54,6 +54,9 @@ class ServerTraffic;
 /// Internal when libcurl cannot be used.
 [[nodiscard]] Result<std::shared_ptr<ServerTraffic>> make_server_traffic();
 
+/// The limit of a reply where nothing else gives one.
+inline constexpr std::int64_t k_default_output_tokens = 32'000;
+
 /// A server with one of the protocols.
 struct ServerClientOptions {
   LLMProtocol protocol = LLMProtocol::ChatCompletions;
@@ -69,7 +72,7 @@ struct ServerClientOptions {
   /// Off for servers that cannot stream. One that refuses is asked again without.
   Streaming streaming = Streaming::On;
   /// Limit of a reply for requests that have none; used by Anthropic's protocol, which demands one.
-  std::int64_t default_output_tokens = 32'000;
+  std::int64_t default_output_tokens = k_default_output_tokens;
   /// For LLMClient::terms().
   ModelTerms terms{};
   /// Most requests in flight at once; unset: any number.

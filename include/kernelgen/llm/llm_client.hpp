@@ -58,7 +58,7 @@ struct LLMRequest {
   std::function<void(const LLMProgress&)> on_progress{};
 };
 
-/// What is known beforehand of the requests to a model.
+/// Prices and limits of a model, as far as they are known before it is asked.
 struct ModelTerms {
   std::optional<Prices> prices{};
   /// The longest reply in tokens.
@@ -82,7 +82,7 @@ class LLMClient {
   /// The place where the model is asked: "localhost:8000", a path, a directory. It may differ in every session of a
   /// run, and is recorded with each request. Never holds a key. May be empty.
   [[nodiscard]] virtual std::string endpoint() const { return {}; }
-  /// What is known of the model that answers prompts of this kind.
+  /// Prices and limits of the model that answers prompts of this kind.
   [[nodiscard]] virtual ModelTerms terms(PromptKind) const { return {}; }
 };
 

@@ -18,7 +18,7 @@
 namespace kernelgen {
 inline namespace KERNELGEN_API v0 {
 
-/// What is known of one model. Providers change prices and names; what the list says was so at a date.
+/// Prices and limits of one model. Providers change them, so each entry has the date of its source.
 struct ModelFacts {
   /// The provider's name for it.
   std::string name;
