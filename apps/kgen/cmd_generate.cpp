@@ -212,7 +212,8 @@ void ask_for_samples(const GenerateOptions& options, const Prompt& prompt, LLMCl
 Result<ExitCode> generate(const GenerateOptions& options, Context& context) {
   // Without a source, .py fits torch and triton. It means torch, which demands less of the model.
   KERNELGEN_TRY(const auto target, choose_target(options.target, options.output, ""));
-  KERNELGEN_TRY(const auto client, context.make_llm(options.llm, waiting_of(options.evaluation), ReplayMode::Strict));
+  KERNELGEN_TRY(const auto client,
+                context.make_llm(options.llm, waiting_of(options.evaluation), ReplayMode::Strict).context("--llm"));
   KERNELGEN_CHECK(check_outputs(options));
   KERNELGEN_TRY(const auto prompt, make_prompt(options, target, context));
   Samples samples(options, target, context.out);

@@ -302,7 +302,7 @@ static void become_runner(pid_t supervisor, int status_fd, const struct kgen_san
     }
     close(watch_socket);
   }
-  const int walled = options->sockets_at_first != 0 || kgen_sandbox_refuse_sockets() == 0;
+  const int walled = options->sockets_at_first != 0 || kgen_sandbox_driver_started() == 0;
   if (filtered && walled) *isolation |= KGEN_ISOLATION_SECCOMP;
 }
 

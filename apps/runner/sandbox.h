@@ -47,7 +47,7 @@ struct kgen_sandbox_options {
   const char* const* only_paths;
   /** The only writable directory besides scratch. Becomes the working directory and TMPDIR. Absolute. */
   const char* writable_directory;
-  /** 1: sockets stay possible until kgen_sandbox_refuse_sockets(). CUDA's driver does not start without one. */
+  /** 1: sockets stay possible until kgen_sandbox_driver_started(). CUDA's driver does not start without one. */
   uint32_t sockets_at_first;
   /**
    * Without only_paths: the build cache of the candidate. It is writable inside, at the fixed path
@@ -90,10 +90,10 @@ struct kgen_sandbox_options {
  */
 int kgen_sandbox_enter(int status_fd, const struct kgen_sandbox_options* options, uint32_t* isolation);
 
-/** Refuses sockets and memory files from now on; see kgen_sandbox_options.sockets_at_first. Where processes are
- * watched, refuses filters of system calls, too. Holds for all threads. Cannot be undone. \return 0 or a negative
- * errno. */
-int kgen_sandbox_refuse_sockets(void);
+/** Refuses what only a driver's start needs from now on: sockets, memory files, and contexts of NVIDIA's GPUs; see
+ * kgen_sandbox_options.sockets_at_first. Where processes are watched, refuses filters of system calls, too. Holds for
+ * all threads. Cannot be undone. \return 0 or a negative errno. */
+int kgen_sandbox_driver_started(void);
 
 /**
  * From now on, starting a process (fork, vfork, clone without CLONE_THREAD, execve) kills the runner with SIGSYS.

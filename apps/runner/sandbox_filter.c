@@ -291,12 +291,20 @@ int kgen_sandbox_answer(int listener, int sealed) {
   return 0;
 }
 
+/* NVIDIA's request for a new queue of commands (UVM_REGISTER_CHANNEL). All of a context's are made with it; streams,
+ * graphs and green contexts share them. */
+enum { k_register_channel = 27 };
+
 /* Sockets reach beyond a network namespace (unix paths such as docker.sock, vsock). socketpair stays. */
-int kgen_sandbox_refuse_sockets(void) {
+int kgen_sandbox_driver_started(void) {
   static const struct sock_filter filter[] = {CHECK_ARCH, CHECK_X32, REFUSE_CALL(socket), REFUSE_CALL(memfd_create),
                                               /* The worker chooses the processors. An error would end OpenMP's runtime
                                                * where OMP_PROC_BIND tells it to bind its threads. */
-                                              IGNORE_CALL(sched_setaffinity), ALLOW};
+                                              IGNORE_CALL(sched_setaffinity),
+                                              /* No clock of the first context sees what a second one does. */
+                                              BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, __NR_ioctl, 0, 3), LOAD_ARG(1),
+                                              BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, k_register_channel, 0, 1),
+                                              REFUSE(EPERM), ALLOW};
   static const struct sock_filter last[] = {CHECK_ARCH, CHECK_X32, REFUSE_CALL(seccomp), ALLOW};
   const int answer = INSTALL(filter);
   return answer != 0 || !processes_are_watched ? answer : INSTALL(last);

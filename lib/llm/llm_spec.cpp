@@ -107,15 +107,15 @@ Client make_server(const Provider& provider, std::string_view text, const LLMSpe
   const bool is_own_url = options.base_url.empty() || options.base_url == provider.base_url;
   if (options.api_key.empty() && provider.needs_key && (is_own_url || provider.base_url.empty()))
     return missing(provider.base_url.empty()
-                       ? fmt::format("{} is empty or not set; set it to the key of {}, or name another model",
+                       ? fmt::format("{} is empty or not set; set it to the key for provider {}, or name another model",
                                      provider.key_variable, name)
                        : fmt::format("{} is not set; set it, or name another server: {}:MODEL@http://localhost:8000/v1",
                                      provider.key_variable, name));
   if (options.base_url.empty()) options.base_url = provider.base_url;
   if (options.base_url.empty())
     return missing(
-        fmt::format("{} is not set; set it to the address of {}, such as https://{}.example.com/v1, or name "
-                    "another model",
+        fmt::format("{} is not set; set it to the address of provider {}, such as https://{}.example.com/v1, or "
+                    "name another model",
                     provider.base_url_variable, name, name));
   options.model = named.model.empty() ? variable(provider.model_variable) : named.model;
   if (options.model.empty() && provider.model_variable.empty())

@@ -153,8 +153,8 @@ class HipFrameworkTest(unittest.TestCase):
             for command in (("generate", "--problem", self.problem, "--output", "code.py"), ("batch", "1", "40")):
                 done = self.kgen(*command, environment=environment)
                 self.assertEqual(done.returncode, 69, done.stderr)
-                self.assertEqual(done.stderr, "kgen: LLM_GATEWAY_KEY is empty or not set; set it to the key of the gateway, or "
-                                              "name another model (--llm)\n")
+                self.assertEqual(done.stderr, "kgen: --llm: LLM_GATEWAY_KEY is empty or not set; set it to the key for provider gateway, "
+                                              "or name another model (--llm)\n")
         self.assertFalse((self.path / "results").exists())
 
     def test_generate_writes_code_and_reply(self):

@@ -334,7 +334,7 @@ def run_all(options: argparse.Namespace, support: Support, connection: socket.so
     probe_files()
     step("write through a directory's descriptor", lambda: _write_below(directory))
     gpu = step("kgen_gpu_open", lambda: Gpu(options.support, options.uuid))
-    step("refuse sockets", support.refuse_sockets)
+    step("refuse what only a start needs", support.driver_started)
     address = 0
     if gpu is not None:
         address = probe_memory(gpu, connection)

@@ -89,7 +89,7 @@ static void enter_sandbox(const struct kgen_gpu_location* location, int socket) 
 
 static void import_block(const struct kgen_gpu_location* location, int socket, struct answer* answer) {
   struct kgen_gpu* gpu = open_gpu(location, answer);
-  kgen_sandbox_refuse_sockets();
+  kgen_sandbox_driver_started();
   if (gpu == NULL) return;
   void* block = NULL;
   const int fd = kgen_take_over(socket);

@@ -104,7 +104,7 @@ int serve(const Options& options, std::uint32_t isolation) {
     if (options.gpu_variable) setenv(options.gpu_variable->c_str(), options.gpu->c_str(), 1);
     if (options.cupti) setenv("KGEN_CUPTI", options.cupti->c_str(), 1);
     device = Device::open(*options.gpu, error);
-    kgen_sandbox_refuse_sockets();
+    kgen_sandbox_driver_started();
     if (!device) {
       hello.status = KGEN_STATUS_DEVICE_FAULT;
       set_text(hello, error);
@@ -114,7 +114,7 @@ int serve(const Options& options, std::uint32_t isolation) {
   if (options.emulator) {
     std::string error;
     emulated = EmulatedDevice::open(*options.emulator, error);
-    kgen_sandbox_refuse_sockets();
+    kgen_sandbox_driver_started();
     if (!emulated) {
       hello.status = KGEN_STATUS_DEVICE_FAULT;
       set_text(hello, "the emulator does not start: " + error);

@@ -52,7 +52,7 @@ def build_ahead(control: int, status: int, settings: Settings, kept: str) -> int
         os.environ[variable] = ""
     # Compilers need as many files and as much scratch space as a candidate with a device.
     channel, isolation = _enter_sandbox(control, status, settings, [], kept, watched=False)
-    settings.support.refuse_sockets()
+    settings.support.driver_started()
     directory = builds.place(kept, private=bool(isolation & ISOLATION_MOUNT))
     facts = settings.gpu_facts if settings.gpu is not None else {}
     architecture = architecture_setting(str(facts["vendor"]), str(facts["architecture"])) if facts else {}
@@ -103,7 +103,7 @@ def _start_device(settings: Settings) -> Device:
     try:
         return open_device(settings.support.path, settings.gpu or "", settings.gpu_variable)
     finally:
-        settings.support.refuse_sockets()
+        settings.support.driver_started()
 
 
 def _redirect_output(log: str | None) -> None:

@@ -103,7 +103,7 @@ class Support:
         if devices is not None:
             options.devices = ctypes.cast(_string_list(devices), ctypes.POINTER(ctypes.c_char_p))
             options.max_files, options.scratch_bytes = _DEVICE_FILES, _DEVICE_SCRATCH
-            # The driver does not start without one; see refuse_sockets().
+            # The driver does not start without one; see driver_started().
             options.sockets_at_first = 1
         options.hidden_paths = ctypes.cast(_string_list(hidden), ctypes.POINTER(ctypes.c_char_p))
         options.visible_paths = ctypes.cast(_string_list([*python_paths(), *visible]), ctypes.POINTER(ctypes.c_char_p))
@@ -118,10 +118,10 @@ class Support:
             raise OSError(-result, "the sandbox cannot be entered")
         return bits.value
 
-    def refuse_sockets(self) -> None:
-        """Forbids sockets. Call it after enter_sandbox() with devices, when the driver has started."""
+    def driver_started(self) -> None:
+        """Forbids what only a driver's start needs, such as sockets. Call it after enter_sandbox(), when the driver has started."""
         if self._library is not None:
-            self._library.kgen_sandbox_refuse_sockets()
+            self._library.kgen_sandbox_driver_started()
 
     def seal_processes(self) -> None:
         """Makes starting a process fatal for this one. Runners that are watched from outside do not need it."""

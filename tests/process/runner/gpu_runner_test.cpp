@@ -300,6 +300,16 @@ TEST_CASE("work beside the stream is told", "[gpu][runner]") {
   CHECK(ran->arg[1] >= 5'000'000);
 }
 
+TEST_CASE("a candidate makes no further context, whose work no clock would see", "[gpu][runner]") {
+  const DeviceArena arena;
+  Runner runner(on_device());
+  make_ready(runner, arena, "device_context");
+  const auto ran = runner.ask(KGEN_OP_RUN, {1, 0, 0});
+  REQUIRE(ran);
+  INFO(text_of(*ran));
+  CHECK(ran->status == KGEN_STATUS_OK);
+}
+
 TEST_CASE("a candidate that fails while it is captured can still be called", "[gpu][runner]") {
   const DeviceArena arena;
   Runner runner(on_device());
