@@ -202,6 +202,7 @@ void ask_for_samples(const GenerateOptions& options, const Prompt& prompt, LLMCl
     threads.emplace_back([&, sample] {
       samples.add(sample, client.complete({.id = name + std::to_string(sample),
                                            .prompt = prompt.text,
+                                           .shared_bytes = options.samples > 1 ? prompt.text.size() : 0,
                                            .fingerprint = prompt.fingerprint,
                                            .temperature = options.temperature},
                                           stop));

@@ -133,11 +133,17 @@ std::string render_check(const LLMClient& client, const Reply& reply) {
 
 Result<ExitCode> check(const ModelsOptions& options, Context& context) {
   KERNELGEN_TRY(const auto client, context.make_llm(options.check, Waiting::Return, ReplayMode::Strict));
-  KERNELGEN_TRY(const auto reply, client->complete({.id = "check",
-                                                    .prompt = "Reply with the single word: ready\n",
-                                                    .temperature = 0,
-                                                    .timeout = k_check_timeout},
-                                                   context.stop));
+  auto answered = client->complete(
+      {.id = "check", .prompt = "Reply with the single word: ready\n", .temperature = 0, .timeout = k_check_timeout},
+      context.stop);
+  // It may answer later, as a search would wait for it.
+  if (!answered && is_outage(answered.error().code)) answered.error().code = ErrorCode::Pending;
+  KERNELGEN_TRY(const auto reply, std::move(answered));
+  if (trim(reply.text).empty())
+    return Error{ErrorCode::Unavailable,
+                 fmt::format("{} at {} answered without a word (finished by {}, {})", client->identity(),
+                             client->endpoint(), to_string(reply.finish), tokens_text(reply.usage)),
+                 {}};
   if (!options.json) {
     context.out << render_check(*client, reply);
     return ExitCode::Success;

@@ -102,6 +102,7 @@ Result<std::unique_ptr<PromptBuilder>> make_builder(const PromptOptions& options
 std::string to_json_text(const Prompt& prompt) {
   return to_pretty_json({{"kind", to_string(prompt.kind)},
                          {"estimated_tokens", prompt.estimated_tokens},
+                         {"shared_bytes", prompt.shared_bytes},
                          {"dropped", boost::json::value_from(prompt.dropped)},
                          {"fingerprint", prompt.fingerprint},
                          {"text", prompt.text}});

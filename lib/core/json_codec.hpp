@@ -80,7 +80,7 @@ BOOST_DESCRIBE_STRUCT(EvaluationRecord, (),
                       (schema, id, started, task_name, task_content_id, candidate_id, target, language, precision, mode,
                        outcome, labels, task, compile, tolerance, cases, weights, timing, work, sanitizers,
                        compiled_for, environment, phases))
-BOOST_DESCRIBE_STRUCT(Prompt, (), (kind, text, estimated_tokens, dropped, fingerprint))
+BOOST_DESCRIBE_STRUCT(Prompt, (), (kind, text, estimated_tokens, dropped, fingerprint, shared_bytes))
 BOOST_DESCRIBE_STRUCT(TokenUsage, (),
                       (input_tokens, output_tokens, cached_tokens, reasoning_tokens, cache_write_tokens))
 BOOST_DESCRIBE_STRUCT(Reply, (), (text, finish, usage, model, latency, first_output, request_id, left_out, identity))

@@ -412,6 +412,7 @@ class Engine {
     const auto& open = state_.open[number];
     LLMRequest request{.id = request_id(open.action),
                        .prompt = open.prompt.text,
+                       .shared_bytes = open.prompt.shared_bytes,
                        .fingerprint = open.prompt.fingerprint,
                        .kind = open.action.kind,
                        .temperature = open.action.temperature,

@@ -67,36 +67,38 @@ std::optional<std::chrono::milliseconds> find_retry_delay(const boost::json::val
   return std::nullopt;
 }
 
+/// What a status means. `all`: the provider's words in small letters, `words` as they are shown, `message` with what
+/// stands around them.
+Answer refused(long status, const std::string& all, std::string words, std::string message) {
+  if (status == 401 || status == 403) return failed(ErrorCode::PermissionDenied, std::move(message));
+  // An exhausted account is not refilled within a request.
+  if (status == 402 || ((status == 429 || status == 400) && contains_any(all, k_no_money)))
+    return failed(ErrorCode::Unavailable, std::move(message));
+  if (status == 413 || contains_any(all, k_too_long)) return failed(ErrorCode::PromptTooLong, std::move(message));
+  if (status == 429) return failed(ErrorCode::Unavailable, std::move(message), AttemptFailure::Overloaded);
+  // Not implemented: it will not be a moment later.
+  if (status == 501) return failed(ErrorCode::Unavailable, std::move(message));
+  if (status >= 500 || status == 408 || status == 409)
+    return failed(ErrorCode::Unavailable, std::move(message), AttemptFailure::ServerError);
+  if (status == 400 && contains_any(all, k_filtered))
+    return {Reply{.text = std::move(words), .finish = FinishReason::Refused}, {}, {}, 0, {}};
+  auto answer = failed(ErrorCode::InvalidArgument, std::move(message));
+  answer.refusal = all;
+  return answer;
+}
+
 /// Reads an answer with a status other than 200.
 Answer read_refusal(const HttpResponse& response, std::string_view body, std::string_view secret) {
   const auto document = parse_json(body);
   std::string words = document ? find_error_words(*document) : std::string();
   if (words.empty()) words = body;
   words = without_secret(words, secret, k_max_quote);
-  std::string message = fmt::format("HTTP {}", response.status);
-  if (!words.empty()) message += ": " + words;
   const auto status = response.status;
-  const std::string all = lower(body.substr(0, 4'096));
-  if (status == 401 || status == 403) return failed(ErrorCode::PermissionDenied, message);
-  // An exhausted account is not refilled within a request.
-  if (status == 402 || ((status == 429 || status == 400) && contains_any(all, k_no_money)))
-    return failed(ErrorCode::Unavailable, message);
-  if (status == 413 || (status >= 400 && contains_any(all, k_too_long)))
-    return failed(ErrorCode::PromptTooLong, message);
-  if (status == 429) {
-    auto answer = failed(ErrorCode::Unavailable, message, AttemptFailure::Overloaded);
-    if (document) answer.retry_after = find_retry_delay(*document);
-    return answer;
-  }
-  // Not implemented: it will not be a moment later.
-  if (status == 501) return failed(ErrorCode::Unavailable, message);
-  if (status >= 500 || status == 408 || status == 409)
-    return failed(ErrorCode::Unavailable, message, AttemptFailure::ServerError);
-  if (status == 400 && contains_any(all, k_filtered))
-    return {Reply{.text = words, .finish = FinishReason::Refused}, {}, {}, 0, {}};
+  std::string message = fmt::format("HTTP {}", status);
+  if (!words.empty()) message += ": " + words;
   if (status >= 400) {
-    auto answer = failed(ErrorCode::InvalidArgument, message);
-    answer.refusal = all;
+    auto answer = refused(status, lower(body.substr(0, 4'096)), std::move(words), std::move(message));
+    if (status == 429 && document) answer.retry_after = find_retry_delay(*document);
     return answer;
   }
   if (status >= 300) {
@@ -177,14 +179,14 @@ Answer AnswerReader::finish_document(const HttpResponse& response) {
     return unavailable("the answer is a web page (is the base URL right?)", body_, AttemptFailure::Final);
   if (!document) return unavailable("the answer is cut or not JSON", body_, AttemptFailure::CutOff);
   // Gateways wrap errors of the servers behind them in a success.
-  if (holds_error(*document)) return reported(find_error_words(*document));
+  if (holds_error(*document)) return reported(find_reported_error(*document, ""));
   if (!protocol_.read_document(*document, draft_))
     return unavailable(fmt::format("the answer is no {}", protocol_.answer_name), body_, AttemptFailure::CutOff);
   return reply_of(response);
 }
 
 Answer AnswerReader::finish_stream(const HttpResponse& response) {
-  if (!draft_.error.empty()) return reported(draft_.error);
+  if (draft_.error) return reported(*draft_.error);
   if (!unreadable_.empty())
     return unavailable("the stream holds an event that is no JSON", unreadable_, AttemptFailure::CutOff);
   const bool is_whole = draft_.finish || (is_done_ && !draft_.text.empty());
@@ -207,14 +209,13 @@ Answer AnswerReader::reply_of(const HttpResponse& response) {
   return answer;
 }
 
-/// An error in an answer of status 200.
-Answer AnswerReader::reported(std::string_view words) const {
-  auto answer = unavailable("the provider reports", words, AttemptFailure::ServerError);
-  const auto all = lower(words);
-  const bool is_too_long = contains_any(all, k_too_long);
-  if (is_too_long) answer.failure.error.code = ErrorCode::PromptTooLong;
-  if (is_too_long || contains_any(all, k_no_money)) answer.failure.kind = AttemptFailure::Final;
-  return answer;
+/// An error in an answer of status 200. An account without money is told in all kinds of errors.
+Answer AnswerReader::reported(const ReportedError& error) const {
+  const auto all = lower(error.words);
+  auto words = without_secret(error.words, secret_, k_max_quote);
+  auto message = words.empty() ? std::string("the provider reports an error") : "the provider reports: " + words;
+  if (contains_any(all, k_no_money)) return failed(ErrorCode::Unavailable, std::move(message));
+  return refused(error.status, all, std::move(words), std::move(message));
 }
 
 Answer AnswerReader::unavailable(std::string_view what, std::string_view said, AttemptFailure kind) const {

@@ -57,7 +57,7 @@ class AnswerReader {
   Answer finish_document(const HttpResponse& response);
   Answer finish_stream(const HttpResponse& response);
   Answer reply_of(const HttpResponse& response);
-  [[nodiscard]] Answer reported(std::string_view words) const;
+  [[nodiscard]] Answer reported(const ReportedError& error) const;
   [[nodiscard]] Answer unavailable(std::string_view what, std::string_view said, AttemptFailure kind) const;
 
   const Protocol& protocol_;

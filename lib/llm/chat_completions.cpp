@@ -100,7 +100,7 @@ bool read_chat_document(const json::value& document, Draft& draft) {
 
 void read_chat_event(const json::value& event, Draft& draft) {
   if (const auto* error = find_member(event, {"error"}); error != nullptr && !error->is_null())
-    draft.error = find_error_words(event);
+    draft.error = find_reported_error(event, "");
   for (const auto& choice : find_list(event, {"choices"})) {
     if (find_count(choice, {"index"}).value_or(0) != 0) continue;
     if (const auto* delta = find_member(choice, {"delta"})) read_message(*delta, draft);

@@ -89,7 +89,7 @@ bool read_gemini_document(const json::value& document, Draft& draft) {
 }
 
 void read_gemini_event(const json::value& event, Draft& draft) {
-  if (find_member(event, {"error"}) != nullptr) draft.error = find_error_words(event);
+  if (find_member(event, {"error"}) != nullptr) draft.error = find_reported_error(event, "");
   read_gemini(event, draft);
 }
 

@@ -103,6 +103,7 @@ Client make_server(const Provider& provider, std::string_view text, const LLMSpe
   options.max_concurrent = provider.max_concurrent;
   options.traffic = context.traffic;
   options.api_key = variable(provider.key_variable);
+  options.key_source = provider.key_variable;
   options.base_url = named.url.empty() ? variable(provider.base_url_variable) : named.url;
   const bool is_own_url = options.base_url.empty() || options.base_url == provider.base_url;
   if (options.api_key.empty() && provider.needs_key && (is_own_url || provider.base_url.empty()))

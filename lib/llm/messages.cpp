@@ -91,8 +91,7 @@ void read_messages_event(const json::value& event, Draft& draft) {
       draft.finish = read_stop_reason(reason);
     if (const auto* usage = find_member(event, {"usage"})) read_messages_usage(*usage, draft.usage);
   } else if (type == "error") {
-    draft.error = find_error_words(event);
-    if (draft.error.empty()) draft.error = "an error without words";
+    draft.error = find_reported_error(event, "an error without words");
   }
 }
 

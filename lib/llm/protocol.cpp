@@ -1,5 +1,7 @@
 #include "llm/protocol.hpp"
 
+#include <algorithm>
+#include <array>
 #include <boost/json.hpp>
 
 #include <fmt/format.h>
@@ -95,6 +97,47 @@ std::string find_error_words(const json::value& answer) {
     if (const auto* found = find_member(document, {name}); found != nullptr && !found->is_null())
       return json::serialize(*found);
   return {};
+}
+
+ReportedError find_reported_error(const json::value& answer, std::string_view otherwise) {
+  struct NamedStatus {
+    std::string_view name;
+    long status;
+  };
+  // Types of OpenAI's, Anthropic's and Google's errors, and of servers that copy them.
+  static constexpr auto k_named = std::to_array<NamedStatus>({{"invalid_request_error", 400},
+                                                              {"INVALID_ARGUMENT", 400},
+                                                              {"authentication_error", 401},
+                                                              {"invalid_api_key", 401},
+                                                              {"UNAUTHENTICATED", 401},
+                                                              {"billing_error", 402},
+                                                              {"permission_error", 403},
+                                                              {"PERMISSION_DENIED", 403},
+                                                              {"not_found_error", 404},
+                                                              {"model_not_found", 404},
+                                                              {"NOT_FOUND", 404},
+                                                              {"request_too_large", 413},
+                                                              {"rate_limit_error", 429},
+                                                              {"rate_limit_exceeded", 429},
+                                                              {"RESOURCE_EXHAUSTED", 429}});
+  const auto& document = without_list(answer);
+  ReportedError error{.words = find_error_words(document)};
+  if (error.words.empty()) error.words = otherwise;
+  for (const std::string_view member : {"code", "status", "type"}) {
+    for (const auto path : {std::initializer_list<std::string_view>{"error", member}, {member}}) {
+      if (const auto code = find_count(document, path); code && *code >= 400 && *code < 600) {
+        error.status = static_cast<long>(*code);
+        return error;
+      }
+      const auto name = find_text(document, path);
+      const auto* known =
+          std::find_if(k_named.begin(), k_named.end(), [&](const auto& one) { return one.name == name; });
+      if (known == k_named.end()) continue;
+      error.status = known->status;
+      return error;
+    }
+  }
+  return error;
 }
 
 std::vector<Turn> turns_of(const LLMRequest& request, std::string_view so_far) {

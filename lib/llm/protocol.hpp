@@ -34,6 +34,14 @@ struct RequestForm {
   std::int64_t default_limit = k_default_output_tokens;
 };
 
+/// An error within an answer.
+struct ReportedError {
+  /// The provider's words.
+  std::string words;
+  /// The HTTP status that an answer with this error would have had, as far as its code or its type tells; else 500.
+  long status = 500;
+};
+
 /// What an answer has said so far.
 struct Draft {
   std::string text;
@@ -43,8 +51,7 @@ struct Draft {
   std::optional<FinishReason> finish;
   TokenUsage usage;
   std::string model;
-  /// The provider's words for an error within the answer.
-  std::string error;
+  std::optional<ReportedError> error;
 };
 
 /// One form.
@@ -96,6 +103,8 @@ void read_count(std::optional<std::int64_t>& place, const boost::json::value& va
                                                   std::initializer_list<std::string_view> path);
 /// The provider's words for an error, in any of the usual forms; empty when the document holds none.
 [[nodiscard]] std::string find_error_words(const boost::json::value& answer);
+/// The error that a document reports, which may be in any of the usual forms; `otherwise` stands for missing words.
+[[nodiscard]] ReportedError find_reported_error(const boost::json::value& answer, std::string_view otherwise);
 /// The only element of a list, into which Google puts the error of a stream; any other document itself.
 [[nodiscard]] const boost::json::value& without_list(const boost::json::value& document);
 /// One turn of a conversation.

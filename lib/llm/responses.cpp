@@ -77,11 +77,9 @@ void read_responses_event(const json::value& event, Draft& draft) {
     if (!draft.finish) draft.finish = FinishReason::Other;
   } else if (type == "response.failed") {
     const auto* response = find_member(event, {"response"});
-    draft.error = response != nullptr ? find_error_words(*response) : std::string();
-    if (draft.error.empty()) draft.error = "the response failed";
+    draft.error = find_reported_error(response != nullptr ? *response : event, "the response failed");
   } else if (type == "error") {
-    draft.error = find_error_words(event);
-    if (draft.error.empty()) draft.error = "an error without words";
+    draft.error = find_reported_error(event, "an error without words");
   }
 }
 

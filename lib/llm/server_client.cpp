@@ -205,6 +205,9 @@ class ServerClient final : public LLMClient {
   [[nodiscard]] Error final_error(Answer answer, int attempts) const {
     Error error = std::move(answer.failure.error);
     error.message = fmt::format("{}: {}", describe(), error.message);
+    if (error.code == ErrorCode::PermissionDenied && !options_.key_source.empty())
+      error.message += fmt::format("; {} {}", options_.api_key.empty() ? "no key was sent, set" : "the key is that of",
+                                   options_.key_source);
     // A server that knows the address names what it misses.
     if (answer.status == k_not_found && !contains(answer.refusal, "model"))
       error.message +=

@@ -73,13 +73,15 @@ class MustachePromptBuilder final : public PromptBuilder {
     KERNELGEN_TRY(const auto variant, find_variant(request));
     Prompt prompt{.kind = request.kind};
     DataOptions options{.dropped = request.without};
-    KERNELGEN_TRY(prompt.text, render(request, variant, options));
-    for (auto part = k_parts.begin(); part != k_parts.end() && too_long(request, prompt.text); ++part) {
+    KERNELGEN_TRY(auto rendered, render(request, variant, options));
+    for (auto part = k_parts.begin(); part != k_parts.end() && too_long(request, rendered.text); ++part) {
       options.dropped.push_back(*part);
       KERNELGEN_TRY(auto shorter, render(request, variant, options));
-      if (shorter != prompt.text) prompt.dropped.emplace_back(to_string(*part));
-      prompt.text = std::move(shorter);
+      if (shorter.text != rendered.text) prompt.dropped.emplace_back(to_string(*part));
+      rendered = std::move(shorter);
     }
+    prompt.text = std::move(rendered.text);
+    prompt.shared_bytes = rendered.shared_bytes;
     prompt.estimated_tokens = estimate_tokens(prompt.text);
     if (too_long(request, prompt.text))
       return invalid(fmt::format("{} for {} needs {} tokens without its optional parts; max_tokens is {}",
@@ -94,7 +96,7 @@ class MustachePromptBuilder final : public PromptBuilder {
     // Includes every optional part, because the parts that are dropped depend on the length of measured texts.
     KERNELGEN_TRY(const auto blank,
                   render(request, variant, {.measured = Measured::Blank, .dropped = request.without}));
-    prompt.fingerprint = sha256_hex(fmt::format("prompt 1\n{}\n{}", to_string(request.kind), blank));
+    prompt.fingerprint = sha256_hex(fmt::format("prompt 1\n{}\n{}", to_string(request.kind), blank.text));
     return prompt;
   }
 
@@ -180,8 +182,8 @@ class MustachePromptBuilder final : public PromptBuilder {
     return language_of(request) == Language::C ? "c" : std::string(to_string(request.target));
   }
 
-  Result<std::string> render(const PromptRequest& request, const std::string& variant,
-                             const DataOptions& options) const {
+  Result<RenderedPrompt> render(const PromptRequest& request, const std::string& variant,
+                                const DataOptions& options) const {
     VerbatimTexts verbatim;
     auto data = make_prompt_data(request, options, verbatim);
     templates_.set_alias(data, "target_rules", rules_template(request.target));

@@ -261,7 +261,10 @@ void set_target(TemplateData& data, Target target, Language language, VerbatimTe
   data.set("language", language_name(target, language));
   data.set("is_c", language == Language::C);
   data.set("fence_tag", fence_tag(target, language));
-  data.set("target_text", verbatim.placeholder(trim(traits_of(target).prompt_text)));
+  const auto text = trim(traits_of(target).prompt_text);
+  data.set("target_text", verbatim.placeholder(text));
+  // The text of a target's traits says all about its interface.
+  data.set("has_interface", is_native(target) && text.empty());
   data.set("worker", target == Target::Triton ? "program" : needs_gpu(target) ? "block" : "thread");
 }
 

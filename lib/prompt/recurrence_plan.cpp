@@ -105,30 +105,5 @@ std::string describe_sizes(const RecurrenceSizes& recurrence, const std::optiona
   return text + ": they do not fit on the chip";
 }
 
-std::vector<RecurrencePart> recurrence_parts(PromptKind kind, std::string_view stage, bool has_failed) {
-  using enum RecurrencePart;
-  const auto about = [&](std::string_view word) { return stage.find(word) != stage.npos; };
-  switch (kind) {
-    case PromptKind::Seed:
-    case PromptKind::Reflect:
-    case PromptKind::Optimize:
-    case PromptKind::Crossover:
-      return {Design, Product, Exchange, Tail};
-    case PromptKind::Analysis:
-      return {Design, Product};
-    case PromptKind::Critic:
-      return has_failed ? std::vector{Exchange, Tail} : std::vector{Design, Product, Exchange};
-    case PromptKind::Repair:
-      return {Exchange, Tail};
-    case PromptKind::Stage:
-      break;
-  }
-  if (about("exchange")) return {Exchange};
-  if (about("product") || about("tiling")) return {Product};
-  if (about("tail")) return {Tail};
-  if (about("grid")) return {Design, Exchange};
-  return {Product, Exchange};
-}
-
 }  // namespace v0
 }  // namespace kernelgen

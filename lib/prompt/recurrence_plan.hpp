@@ -58,12 +58,5 @@ struct ChipSizes {
 /// follows. Empty where the weights are unknown, or the GPU is.
 [[nodiscard]] std::string describe_sizes(const RecurrenceSizes& recurrence, const std::optional<GpuFacts>& gpu);
 
-/// The parts of the knowledge about recurrences.
-enum class RecurrencePart { Design, Product, Exchange, Tail };
-
-/// The parts that help a step: all of them for a new kernel, those of its subject for a stage, and what makes an
-/// exchange right for a repair. `has_failed`: the candidate is not correct.
-[[nodiscard]] std::vector<RecurrencePart> recurrence_parts(PromptKind kind, std::string_view stage, bool has_failed);
-
 }  // namespace v0
 }  // namespace kernelgen

@@ -1,6 +1,5 @@
 #include "prompt/step_data.hpp"
 
-#include <array>
 #include <string>
 
 #include "prompt/recurrence_plan.hpp"
@@ -21,12 +20,6 @@ void set_form(TemplateData& data, const PromptRequest& request, const DataOption
 
 void set_recurrence(TemplateData& data, const PromptRequest& request, const DataOptions& options) {
   data.set("has_recurrence_advice", request.description.is_recurrent() && !is_dropped(options, PromptPart::Recurrence));
-  const bool failed = request.base && (!request.base->record || !request.base->record->outcome.correct());
-  for (const auto part : recurrence_parts(request.kind, request.variant, failed)) {
-    static constexpr auto k_names =
-        std::to_array<const char*>({"has_design", "has_product", "has_exchange", "has_tail"});
-    data.set(k_names[static_cast<std::size_t>(part)], true);
-  }
   const auto sizes = options.measured == Measured::Blank
                          ? std::string()
                          : describe_sizes(recurrence_sizes(request.description), request.gpu);

@@ -27,6 +27,7 @@ constexpr std::size_t k_max_template_bytes = 1u << 20;
 constexpr char k_mark_begin = '\x01';
 constexpr char k_mark_end = '\x02';
 constexpr char k_blank_line = '\x03';
+constexpr char k_shared_end = '\x04';
 
 /// Names of partials that depend on the request.
 constexpr std::string_view k_aliases[] = {"target_rules", "target_example", "variant_advice", "error_hint",
@@ -191,6 +192,21 @@ std::string VerbatimTexts::substitute(std::string_view rendered) const {
   }
 }
 
+namespace {
+
+/// The line with the mark goes, and the blank line after it.
+RenderedPrompt without_mark(std::string_view tidied, const VerbatimTexts& verbatim) {
+  const auto mark = tidied.find(k_shared_end);
+  if (mark == tidied.npos) return {verbatim.substitute(tidied)};
+  RenderedPrompt prompt{verbatim.substitute(tidied.substr(0, mark))};
+  prompt.shared_bytes = prompt.text.size();
+  tidied.remove_prefix(std::min(tidied.find_first_not_of('\n', mark + 1), tidied.size()));
+  prompt.text += verbatim.substitute(tidied);
+  return prompt;
+}
+
+}  // namespace
+
 Result<TemplateSet> TemplateSet::load(const PromptBuilderOptions& options) {
   TemplateSet set;
   KERNELGEN_CHECK(set.load_directory(options.directory));
@@ -265,16 +281,17 @@ void TemplateSet::set_alias(TemplateData& data, const std::string& alias, const 
   data.set(alias, found == texts_.end() ? std::string() : found->second);
 }
 
-Result<std::string> TemplateSet::render(const std::string& name, const TemplateData& data,
-                                        const VerbatimTexts& verbatim) const {
+Result<RenderedPrompt> TemplateSet::render(const std::string& name, const TemplateData& data,
+                                           const VerbatimTexts& verbatim) const {
   try {
     auto all = data;
+    all.set("shared_end", std::string(1, k_shared_end));
     for (const auto& [partial, text] : texts_) all.set(partial, text);
     kainjow::mustache::mustache engine(texts_.at(name));
     engine.set_custom_escape([](const std::string& text) { return text; });
     auto rendered = engine.render(all);
     if (!engine.is_valid()) return Error{ErrorCode::Internal, "template " + name + ": " + engine.error_message()};
-    return verbatim.substitute(tidy(rendered));
+    return without_mark(tidy(rendered), verbatim);
   } catch (const std::exception& error) {
     return Error{ErrorCode::Internal, "template " + name + ": " + error.what()};
   }

@@ -31,6 +31,13 @@ class VerbatimTexts {
   std::vector<std::string> texts_;
 };
 
+/// A rendered prompt.
+struct RenderedPrompt {
+  std::string text;
+  /// What stands before {{shared_end}}; 0 in a template without it.
+  std::size_t shared_bytes = 0;
+};
+
 /// All templates by name: the path below the directory without its extension, such as "partials/device". A file with
 /// headings holds several: "{{$triton.grid}}" in hints/triton.mustache begins the template "hints/triton.grid".
 /// Immutable.
@@ -46,8 +53,8 @@ class TemplateSet {
   /// Makes {{>alias}} include the template `name`; nothing where there is none.
   void set_alias(TemplateData& data, const std::string& alias, const std::string& name) const;
   /// The template's text; blank lines are joined to one. Requires: contains(name). Internal when the engine fails.
-  [[nodiscard]] Result<std::string> render(const std::string& name, const TemplateData& data,
-                                           const VerbatimTexts& verbatim) const;
+  [[nodiscard]] Result<RenderedPrompt> render(const std::string& name, const TemplateData& data,
+                                              const VerbatimTexts& verbatim) const;
 
  private:
   struct Original {

@@ -99,8 +99,12 @@ std::string spent_text(const RunReport& run) {
   if (usage.failed > 0) text += fmt::format(", failed {}", usage.failed);
   if (usage.deferred > 0) text += fmt::format(", without an answer yet {}", usage.deferred);
   if (usage.unknown > 0) text += fmt::format(", without a known answer {}", usage.unknown);
-  text += fmt::format("; prompt tokens {}, reply tokens {}", number_text(usage.tokens.input_tokens),
-                      number_text(usage.tokens.output_tokens));
+  const auto& tokens = usage.tokens;
+  text += fmt::format("; prompt tokens {}", number_text(tokens.input_tokens));
+  if (tokens.input_tokens.value_or(0) > 0 && tokens.cached_tokens)
+    text += fmt::format(" ({:.0f} % from a cache)",
+                        100.0 * static_cast<double>(*tokens.cached_tokens) / static_cast<double>(*tokens.input_tokens));
+  text += fmt::format(", reply tokens {}", number_text(tokens.output_tokens));
   return text + fmt::format("; evaluations {}; minutes {:.1f}", run.evaluations, run.minutes);
 }
 

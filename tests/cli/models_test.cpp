@@ -88,6 +88,12 @@ TEST_CASE("models --check fails with the reason", "[cli][models]") {
   kgen.model = [](const LLMRequest&) { return Error{ErrorCode::PermissionDenied, "HTTP 401: no such key"}; };
   CHECK(kgen.run({"models", "--check", "openai:big"}) == 64);
   CHECK(contains(kgen.err.str(), "HTTP 401: no such key"));
+  // An outage is no verdict about the model.
+  kgen.model = [](const LLMRequest&) { return Error{ErrorCode::Unavailable, "HTTP 429: slow down"}; };
+  CHECK(kgen.run({"models", "--check", "openai:big"}) == 75);
+  kgen.model = [](const LLMRequest&) { return ScriptedLLMClient::reply(" \n"); };
+  CHECK(kgen.run({"models", "--check", "openai:big"}) == 69);
+  CHECK(contains(kgen.err.str(), "answered without a word (finished by stop, no usage was told)"));
 }
 
 TEST_CASE("a search takes the prices that are known, unless others are given", "[cli][models]") {

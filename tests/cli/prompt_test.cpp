@@ -142,11 +142,11 @@ TEST_CASE("prompt is about C where the candidate lies in a .c file", "[cli][prom
   const auto analysis = kgen.write("analysis.json", R"({"method": "fewer passes"})");
   REQUIRE(kgen.prompt({"--phase", "optimize", "--candidate", kgen.write("gru.c", k_kernel), "--analysis", analysis}) ==
           0);
-  CHECK(holds(kgen.out.str(), "The C kernel below"));
+  CHECK(holds(kgen.out.str(), "replaced by a C kernel"));
   CHECK(holds(kgen.out.str(), "```c\n" + k_kernel));
   REQUIRE(kgen.prompt(
               {"--phase", "optimize", "--candidate", kgen.write("gru.cpp", k_kernel), "--analysis", analysis}) == 0);
-  CHECK(holds(kgen.out.str(), "The C++ kernel below"));
+  CHECK(holds(kgen.out.str(), "replaced by a C++ kernel"));
 }
 
 TEST_CASE("prompt refuses the record of another candidate", "[cli][prompt]") {

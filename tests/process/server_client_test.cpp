@@ -237,6 +237,18 @@ TEST_CASE("a key that is not accepted is PermissionDenied at once", "[llm][serve
   CHECK(server.requests().size() == 1);
 }
 
+TEST_CASE("a key that is not accepted is told by where it came from", "[llm][server_client]") {
+  HttpServer server([](const Request&, const Connection& client) { client.answer("403 Forbidden", "no"); });
+  auto options = server_options(server.base_url());
+  options.key_source = "SOME_KEY";
+  const auto message = [&] {
+    return failure(make_server_client(options).value()->complete(seed_request(), {})).message;
+  };
+  CHECK(message().ends_with("HTTP 403: no; the key is that of SOME_KEY"));
+  options.api_key.clear();
+  CHECK(message().ends_with("HTTP 403: no; no key was sent, set SOME_KEY"));
+}
+
 TEST_CASE("a prompt that is too long is PromptTooLong with the provider's words", "[llm][server_client]") {
   HttpServer server([](const Request&, const Connection& client) {
     client.answer("400 Bad Request", R"({"error": {"message": "maximum context length is 8192 tokens"}})");

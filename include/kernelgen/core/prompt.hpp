@@ -4,6 +4,7 @@
 /// Prompts and replies as plain values.
 
 #include <chrono>
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -40,6 +41,8 @@ struct Prompt {
   /// SHA-256, in hex, of this prompt without anything measured or asked of this machine: times, errors, compiler
   /// messages, device facts. Equal on every machine for the same templates, task, candidates and steps.
   std::string fingerprint;
+  /// So many bytes at the beginning are the same in the other prompts of a search; see LLMRequest::shared_bytes.
+  std::size_t shared_bytes = 0;
 };
 
 /// The reason why a model stopped. Stored by name.

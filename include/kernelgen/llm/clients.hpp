@@ -67,6 +67,8 @@ struct ServerClientOptions {
   std::string model;
   /// Empty: none is sent. Never logged, never in a message.
   std::string api_key;
+  /// Where the key came from, such as the name of a variable: told when it is not accepted. May be empty.
+  std::string key_source{};
   /// The header that carries the key, up to the key, such as "api-key: "; empty: the protocol's.
   std::string key_header{};
   /// Off for servers that cannot stream. One that refuses is asked again without.

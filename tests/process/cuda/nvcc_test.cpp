@@ -92,7 +92,7 @@ TEST_CASE("nvcc takes the examples for families of tasks, and they fit into the 
   for (const std::string folder : {"examples/cuda/", "examples/gpu/"}) {
     for (const auto& name : templates.names_under(folder)) {
       INFO(name);
-      const auto blocks = find_fences(templates.render(folder + name, data, {}).value()).blocks;
+      const auto blocks = find_fences(templates.render(folder + name, data, {}).value().text).blocks;
       REQUIRE(blocks.size() == 1);
       const auto report = compiled(bench.compile(blocks.front().content)).report;
       CHECK_FALSE(report.kernels.empty());

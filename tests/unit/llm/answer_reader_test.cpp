@@ -35,6 +35,36 @@ TEST_CASE("an error within a success is no reply", "[llm][answer_reader]") {
   CHECK(reply_in(k_chat_completions, R"({"error": null, "choices": [{"message": {"content": "x"}}]})").text == "x");
 }
 
+TEST_CASE("an error within an answer means what its status would", "[llm][answer_reader]") {
+  struct Case {
+    const char* error;
+    ErrorCode code;
+    AttemptFailure kind = AttemptFailure::Final;
+  };
+  for (const Case expected :
+       {Case{R"({"message": "no", "code": 401})", ErrorCode::PermissionDenied},
+        Case{R"({"message": "no", "code": "invalid_api_key"})", ErrorCode::PermissionDenied},
+        Case{R"({"message": "no", "type": "permission_error"})", ErrorCode::PermissionDenied},
+        Case{R"({"message": "no", "status": "UNAUTHENTICATED"})", ErrorCode::PermissionDenied},
+        Case{R"({"message": "no", "type": "billing_error"})", ErrorCode::Unavailable},
+        Case{R"({"message": "no", "code": 402})", ErrorCode::Unavailable},
+        Case{R"({"message": "no", "type": "invalid_request_error", "code": null})", ErrorCode::InvalidArgument},
+        Case{R"({"message": "no", "code": 413})", ErrorCode::PromptTooLong},
+        Case{R"({"message": "no", "code": 429})", ErrorCode::Unavailable, AttemptFailure::Overloaded},
+        Case{R"({"message": "no", "type": "rate_limit_error"})", ErrorCode::Unavailable, AttemptFailure::Overloaded},
+        Case{R"({"message": "no", "type": "overloaded_error"})", ErrorCode::Unavailable, AttemptFailure::ServerError},
+        Case{R"({"message": "no", "code": 7})", ErrorCode::Unavailable, AttemptFailure::ServerError},
+        Case{R"({"message": "insufficient_quota", "code": 500})", ErrorCode::Unavailable}}) {
+    INFO(expected.error);
+    const auto body = std::string(R"({"error": )") + expected.error + "}";
+    for (const auto& failed : {failure(200, body), failure_in(stream(k_delta + "data: " + body + "\n\n"))}) {
+      CHECK(failed.error.code == expected.code);
+      CHECK(failed.kind == expected.kind);
+      CHECK(failed.error.message.starts_with("the provider reports: "));
+    }
+  }
+}
+
 TEST_CASE("a success without a choice is no reply", "[llm][answer_reader]") {
   for (const char* body : {R"({"choices": []})", "{}", "[]", "3", R"({"choices": {}})", R"({"choices": [7]})",
                            R"({"choices": [{"message": "text"}]})", R"({"choices": [{"message": {"content": 3}}]})"}) {

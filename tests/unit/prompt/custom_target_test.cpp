@@ -46,8 +46,8 @@ TEST_CASE("every kind of prompt for a custom target shows its text and its langu
     CHECK(holds(prompt.text, "MyDSL"));
     CHECK(holds(prompt.text, request.task.text));
     CHECK(holds(prompt.text, "| `x` |"));
-    if (kind != PromptKind::Analysis && kind != PromptKind::Critic) CHECK(holds(prompt.text, k_rules));
-    CHECK(prompt.text.find_first_of("\x01\x02\x03") == std::string::npos);
+    CHECK(holds(prompt.text, k_rules));
+    CHECK(prompt.text.find_first_of("\x01\x02\x03\x04") == std::string::npos);
     if (kind == PromptKind::Seed) CHECK(holds(prompt.text, "```mydsl"));
     if (kind == PromptKind::Seed) CHECK_FALSE(holds(prompt.text, "kgen_run"));
   }

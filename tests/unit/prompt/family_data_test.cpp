@@ -230,13 +230,13 @@ TEST_CASE("each section of knowledge, each example and each seed stays within it
       VerbatimTexts verbatim;
       const auto data = make_prompt_data(request, {}, verbatim);
       for (const auto& name : templates.names_under("knowledge/")) {
-        const auto tokens = templates.render("knowledge/" + name, data, verbatim).value().size() / 4;
+        const auto tokens = templates.render("knowledge/" + name, data, verbatim).value().text.size() / 4;
         INFO(name);
         CHECK(tokens <= k_section_tokens);
         CHECK(tokens > 20);
       }
       for (const auto& name : templates.names_under("examples/")) {
-        const auto tokens = templates.render("examples/" + name, data, verbatim).value().size() / 4;
+        const auto tokens = templates.render("examples/" + name, data, verbatim).value().text.size() / 4;
         INFO(name);
         CHECK(tokens <= k_example_tokens);
       }

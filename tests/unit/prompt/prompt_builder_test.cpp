@@ -69,6 +69,36 @@ TEST_CASE("the history tells what each attempt changed, and what that did", "[pr
   CHECK_FALSE(holds(built(request).text, "What it changed"));
 }
 
+TEST_CASE("all prompts of a search begin alike, with what does not change in it", "[prompt][builder]") {
+  for (const auto target :
+       {Target::Cpp, Target::Cuda, Target::Hip, Target::Hipkittens, Target::Triton, Target::Torch}) {
+    INFO(to_string(target));
+    std::string shared;
+    for (const auto kind : k_kinds) {
+      INFO(to_string(kind));
+      auto request = sample_prompt_request(kind, target);
+      // Times are measured again and again.
+      request.description.reference_time = ReferenceTime{.call_ns = 31e6 + 1000.0 * static_cast<int>(kind)};
+      const auto prompt = built(request);
+      REQUIRE(prompt.shared_bytes > 1000);
+      const auto begin = prompt.text.substr(0, prompt.shared_bytes);
+      if (shared.empty()) shared = begin;
+      CHECK(begin == shared);
+      CHECK(begin.ends_with("\n\n"));
+      CHECK(holds(begin, request.task.text));
+      CHECK(prompt.text.substr(prompt.shared_bytes, 3) == "## ");
+      CHECK_FALSE(begin.ends_with("\n\n\n"));
+    }
+  }
+}
+
+TEST_CASE("a template without a mark shares nothing", "[prompt][builder]") {
+  const Overrides overrides;
+  overrides.write("seed.mustache", "{{>partials/reference}}\n{{instructions}}\n");
+  const auto prompt = builder(overrides.path())->build(sample_prompt_request(PromptKind::Seed)).value();
+  CHECK(prompt.shared_bytes == 0);
+}
+
 TEST_CASE("the reference's time is shown where it is known, and is not part of the fingerprint",
           "[prompt][builder][reference_time]") {
   auto request = sample_prompt_request(PromptKind::Seed, Target::Cuda);
@@ -76,11 +106,11 @@ TEST_CASE("the reference's time is shown where it is known, and is not part of t
   CHECK_FALSE(holds(unknown.text, "The reference takes"));
   auto& time = request.description.reference_time;
   time = ReferenceTime{.call_ns = 31'000'000, .on_gpu = true};
-  CHECK(holds(built(request).text, "- The reference takes 31.000 ms a call.\n"));
+  CHECK(holds(built(request).text, "\nThe reference takes 31.000 ms a call.\n"));
   time->graph_ns = 6'670'000;
   const auto known = built(request);
   CHECK(holds(known.text,
-              "- The reference takes 31.000 ms a call, 6.670 ms replayed as a graph: that is the time to beat.\n"));
+              "\nThe reference takes 31.000 ms a call, 6.670 ms replayed as a graph: that is the time to beat.\n"));
   CHECK(known.fingerprint == unknown.fingerprint);
   // A kernel that was timed shows both times itself.
   auto stage = sample_prompt_request(PromptKind::Stage, Target::Cuda);

@@ -84,7 +84,7 @@ TEST_CASE("hints for AMD GPUs have no words of another maker", "[prompt][builder
         if (name == "resource.tensor_memory") continue;
         VerbatimTexts verbatim;
         const auto data = make_prompt_data(on_amd(PromptKind::Repair, target, architecture), {}, verbatim);
-        const auto text = templates.render("hints/" + name, data, verbatim).value();
+        const auto text = templates.render("hints/" + name, data, verbatim).value().text;
         INFO(name << " for " << to_string(target) << " on " << architecture << ": " << text);
         CHECK(foreign_words(text).empty());
       }
@@ -97,7 +97,7 @@ TEST_CASE("hints for NVIDIA GPUs have no words of another maker", "[prompt][buil
   for (const auto& name : templates.names_under("hints/")) {
     VerbatimTexts verbatim;
     const auto data = make_prompt_data(sample_prompt_request(PromptKind::Repair, Target::Cuda), {}, verbatim);
-    const auto text = templates.render("hints/" + name, data, verbatim).value();
+    const auto text = templates.render("hints/" + name, data, verbatim).value().text;
     INFO(name << ": " << text);
     for (const auto* word : {"LDS", "MFMA", "wavefront", "hipError", "gfx9"}) CHECK_FALSE(holds(text, word));
   }

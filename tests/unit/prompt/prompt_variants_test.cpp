@@ -96,7 +96,7 @@ TEST_CASE("a working kernel needs no example, no list of calls and no ABI beside
     CHECK_FALSE(holds(stage, call));
     CHECK_FALSE(holds(repair, call));
     CHECK(holds(repair, "kgen_find(&args->parameters, \"NAME\")"));
-    CHECK(holds(stage, "The kernel below has the interface"));
+    CHECK(holds(stage, "It has the interface: `kgen_prepare`"));
     CHECK_FALSE(holds(stage, "exports exactly this"));
     CHECK(holds(repair, "exports exactly this"));
     CHECK(holds(seed, "kgen_tensor_list"));

@@ -93,16 +93,3 @@ TEST_CASE("sizes are told with what follows", "[prompt][recurrence]") {
   CHECK(describe_sizes({}, h200()).empty());
   CHECK(describe_sizes(cell(3, 256), {}).empty());
 }
-
-TEST_CASE("a step gets the parts that concern it", "[prompt][recurrence]") {
-  using enum RecurrencePart;
-  using Parts = std::vector<RecurrencePart>;
-  CHECK(recurrence_parts(PromptKind::Seed, "fused_single_pass", false).size() == 4);
-  CHECK(recurrence_parts(PromptKind::Repair, "", true) == Parts{Exchange, Tail});
-  CHECK(recurrence_parts(PromptKind::Stage, "step_product", false) == Parts{Product});
-  CHECK(recurrence_parts(PromptKind::Stage, "step_exchange", false) == Parts{Exchange});
-  CHECK(recurrence_parts(PromptKind::Stage, "step_tail", false) == Parts{Tail});
-  CHECK(recurrence_parts(PromptKind::Stage, "block_tiling", false) == Parts{Product});
-  CHECK(recurrence_parts(PromptKind::Critic, "", true) == Parts{Exchange, Tail});
-  CHECK(recurrence_parts(PromptKind::Critic, "", false).front() == Design);
-}
