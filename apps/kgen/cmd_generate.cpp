@@ -1,8 +1,6 @@
 #include <filesystem>
-#include <mutex>
 #include <optional>
 #include <ostream>
-#include <thread>
 #include <utility>
 
 #include <kernelgen/device/cpu.hpp>
@@ -147,14 +145,13 @@ Result<std::optional<std::string>> write_sample(const SampleFiles& files, Target
   return std::optional<std::string>();
 }
 
-/// Collects the results of samples. Each is written at once, because others may take minutes. Thread-safe.
+/// Collects the results of samples. Each is written at once, because others may take minutes.
 class Samples {
  public:
   Samples(const GenerateOptions& options, Target target, std::ostream& out)
       : options_(options), target_(target), out_(out) {}
 
   void add(int sample, const Result<Reply>& reply) {
-    const std::scoped_lock lock(mutex_);
     const std::string name = "sample " + std::to_string(sample) + ": ";
     if (!reply) return note({reply.error().code, name + reply.error().to_line()});
     auto written = write_sample(files_of(options_, sample), target_, *reply);
@@ -188,7 +185,6 @@ class Samples {
   const GenerateOptions& options_;
   const Target target_;
   std::ostream& out_;
-  std::mutex mutex_;
   int with_code_ = 0;
   std::optional<std::string> without_code_;
   std::optional<Error> problem_;
@@ -196,18 +192,13 @@ class Samples {
 
 void ask_for_samples(const GenerateOptions& options, const Prompt& prompt, LLMClient& client, Samples& samples,
                      const std::stop_token& stop) {
-  const std::string name = std::filesystem::path(options.output).stem().string() + ".sample";
-  std::vector<std::jthread> threads;
-  for (int sample = 1; sample <= options.samples; ++sample) {
-    threads.emplace_back([&, sample] {
-      samples.add(sample, client.complete({.id = name + std::to_string(sample),
-                                           .prompt = prompt.text,
-                                           .shared_bytes = options.samples > 1 ? prompt.text.size() : 0,
-                                           .fingerprint = prompt.fingerprint,
-                                           .temperature = options.temperature},
-                                          stop));
-    });
-  }
+  const LLMRequest request{.id = std::filesystem::path(options.output).stem().string() + ".sample",
+                           .prompt = prompt.text,
+                           .shared_bytes = options.samples > 1 ? prompt.text.size() : 0,
+                           .fingerprint = prompt.fingerprint,
+                           .temperature = options.temperature};
+  client.complete_several(request, options.samples, stop,
+                          [&](int sample, const Result<Reply>& reply) { samples.add(sample, reply); });
 }
 
 Result<ExitCode> generate(const GenerateOptions& options, Context& context) {

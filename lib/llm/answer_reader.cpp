@@ -45,7 +45,7 @@ bool contains_any(std::string_view text, const std::array<const char*, Count>& p
 }
 
 Answer failed(ErrorCode code, std::string message, AttemptFailure kind = AttemptFailure::Final) {
-  return {{}, {{code, std::move(message), {}}, kind}, {}, 0, {}};
+  return {.failure = {{code, std::move(message), {}}, kind}};
 }
 
 std::string lower(std::string_view text) {
@@ -81,7 +81,7 @@ Answer refused(long status, const std::string& all, std::string words, std::stri
   if (status >= 500 || status == 408 || status == 409)
     return failed(ErrorCode::Unavailable, std::move(message), AttemptFailure::ServerError);
   if (status == 400 && contains_any(all, k_filtered))
-    return {Reply{.text = std::move(words), .finish = FinishReason::Refused}, {}, {}, 0, {}};
+    return {.reply = Reply{.text = std::move(words), .finish = FinishReason::Refused}};
   auto answer = failed(ErrorCode::InvalidArgument, std::move(message));
   answer.refusal = all;
   return answer;
@@ -120,8 +120,10 @@ std::string find_request_id(const HttpHead& head) {
 }  // namespace
 
 AnswerReader::AnswerReader(const Protocol& protocol, std::string secret,
-                           std::function<void(const LLMProgress&)> on_progress)
-    : protocol_(protocol), secret_(std::move(secret)), on_progress_(std::move(on_progress)) {}
+                           std::function<void(const LLMProgress&)> on_progress, int choices)
+    : protocol_(protocol), secret_(std::move(secret)), on_progress_(std::move(on_progress)) {
+  draft_.further.resize(static_cast<std::size_t>(std::max(choices, 1)) - 1);
+}
 
 void AnswerReader::take(const HttpHead& head, std::string_view bytes) {
   if (form_ == Form::Stream) return parser_.feed(bytes, [this](const SseEvent& event) { take_event(event); });
@@ -206,6 +208,14 @@ Answer AnswerReader::reply_of(const HttpResponse& response) {
                        .usage = draft_.usage,
                        .model = without_secret(draft_.model, secret_, k_max_quote),
                        .request_id = without_secret(find_request_id(response), secret_, k_max_quote)};
+  for (auto& choice : draft_.further) {
+    if (!choice.finish) continue;
+    remove_secret(choice.text, secret_);
+    answer.further.push_back({.text = std::move(choice.text),
+                              .finish = *choice.finish,
+                              .model = answer.reply->model,
+                              .request_id = answer.reply->request_id});
+  }
   return answer;
 }
 

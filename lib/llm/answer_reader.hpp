@@ -9,6 +9,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include <kernelgen/core/prompt.hpp>
 #include <kernelgen/core/result.hpp>
@@ -23,6 +24,8 @@ inline namespace v0 {
 /// A reply, or the reason why an answer is none.
 struct Answer {
   std::optional<Reply> reply;
+  /// The other replies of a request for several, without usage: the first one has that of all.
+  std::vector<Reply> further;
   HttpFailure failure;
   /// The provider's words for a request that it refused, for form_without_refused(); empty for any other failure.
   std::string refusal;
@@ -38,8 +41,10 @@ struct Answer {
 /// of the server's text, without `secret`.
 class AnswerReader {
  public:
-  /// `on_progress` is called at most ten times a second; it may be empty. `protocol` outlives the reader.
-  AnswerReader(const Protocol& protocol, std::string secret, std::function<void(const LLMProgress&)> on_progress);
+  /// `on_progress` is called at most ten times a second; it may be empty. `protocol` outlives the reader. `choices`: so
+  /// many replies were asked for.
+  AnswerReader(const Protocol& protocol, std::string secret, std::function<void(const LLMProgress&)> on_progress,
+               int choices = 1);
 
   /// Takes the next bytes of the body.
   void take(const HttpHead& head, std::string_view bytes);

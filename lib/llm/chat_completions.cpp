@@ -23,6 +23,7 @@ std::string chat_body(const LLMRequest& request, const RequestForm& form, std::s
   if (request.max_output_tokens)
     body[form.has_new_limit_name ? "max_completion_tokens" : "max_tokens"] = *request.max_output_tokens;
   if (!request.effort.empty()) body["reasoning_effort"] = to_utf8(request.effort);
+  if (form.choices > 1) body["n"] = form.choices;
   if (form.streams) body["stream"] = true;
   if (form.streams && form.asks_for_usage) body["stream_options"] = json::object{{"include_usage", true}};
   std::string text = json::serialize(body);
@@ -88,12 +89,20 @@ void note_finish(const json::value& choice, Draft& draft) {
   if (!reason.empty() && draft.finish != FinishReason::Refused) draft.finish = read_chat_finish(reason);
 }
 
+/// False when the choice has no message.
+bool read_choice(const json::value& choice, Draft& draft) {
+  const auto* message = find_member(choice, {"message"});
+  if (message == nullptr || !read_message(*message, draft)) return false;
+  note_finish(choice, draft);
+  if (!draft.finish) draft.finish = FinishReason::Other;
+  return true;
+}
+
 bool read_chat_document(const json::value& document, Draft& draft) {
   const auto& choices = find_list(document, {"choices"});
-  const auto* message = choices.empty() ? nullptr : find_member(choices.front(), {"message"});
-  if (message == nullptr || !read_message(*message, draft)) return false;
-  note_finish(choices.front(), draft);
-  if (!draft.finish) draft.finish = FinishReason::Other;
+  if (choices.empty() || !read_choice(choices.front(), draft)) return false;
+  for (std::size_t i = 1; i < std::min(choices.size(), draft.further.size() + 1); ++i)
+    read_choice(choices[i], draft.further[i - 1]);
   read_around_choices(document, draft);
   return true;
 }
@@ -102,9 +111,10 @@ void read_chat_event(const json::value& event, Draft& draft) {
   if (const auto* error = find_member(event, {"error"}); error != nullptr && !error->is_null())
     draft.error = find_reported_error(event, "");
   for (const auto& choice : find_list(event, {"choices"})) {
-    if (find_count(choice, {"index"}).value_or(0) != 0) continue;
-    if (const auto* delta = find_member(choice, {"delta"})) read_message(*delta, draft);
-    note_finish(choice, draft);
+    auto* into = draft.choice(find_count(choice, {"index"}).value_or(0));
+    if (into == nullptr) continue;
+    if (const auto* delta = find_member(choice, {"delta"})) read_message(*delta, *into);
+    note_finish(choice, *into);
   }
   read_around_choices(event, draft);
 }
@@ -115,6 +125,7 @@ const Protocol k_chat_completions{.name = "chat-completions",
                                   .answer_name = "chat completion",
                                   .key_header = "Authorization: Bearer ",
                                   .own_header = "",
+                                  .has_choices = true,
                                   .path = &chat_path,
                                   .body = &chat_body,
                                   .read_document = &read_chat_document,

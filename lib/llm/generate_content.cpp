@@ -28,6 +28,7 @@ std::string gemini_body(const LLMRequest& request, const RequestForm& form, std:
   std::string options = "{}";
   if (request.max_output_tokens)
     append_number(options, "maxOutputTokens", static_cast<double>(*request.max_output_tokens));
+  if (form.choices > 1) append_number(options, "candidateCount", form.choices);
   if (form.sends_temperature) append_number(options, "temperature", request.temperature);
   json::object body{{"contents", std::move(contents)}};
   std::string text = json::serialize(body);
@@ -57,18 +58,8 @@ void read_gemini_usage(const json::value& document, TokenUsage& into) {
     into.output_tokens = *shown + into.reasoning_tokens.value_or(0);
 }
 
-/// Reads a whole answer, or a piece of one: they have the same form. False when it is none.
-bool read_gemini(const json::value& document, Draft& draft) {
-  read_gemini_usage(document, draft.usage);
-  if (auto model = find_text(document, {"modelVersion"}); !model.empty()) draft.model = std::move(model);
-  if (const auto blocked = find_text(document, {"promptFeedback", "blockReason"}); !blocked.empty()) {
-    draft.finish = FinishReason::Refused;
-    draft.text = "the prompt was blocked: " + blocked;
-    return true;
-  }
-  const auto& candidates = find_list(document, {"candidates"});
-  if (candidates.empty()) return false;
-  const auto& candidate = candidates.front();
+/// Adds a candidate, or a piece of one.
+void read_candidate(const json::value& candidate, Draft& draft) {
   for (const auto& part : find_list(candidate, {"content", "parts"})) {
     const auto* thought = find_member(part, {"thought"});
     const auto text = find_text(part, {"text"});
@@ -79,12 +70,28 @@ bool read_gemini(const json::value& document, Draft& draft) {
   }
   if (const auto reason = find_text(candidate, {"finishReason"}); !reason.empty())
     draft.finish = read_gemini_finish(reason);
-  return true;
+}
+
+/// Reads a whole answer, or a piece of one: they have the same form. False when it is none.
+bool read_gemini(const json::value& document, Draft& draft) {
+  read_gemini_usage(document, draft.usage);
+  if (auto model = find_text(document, {"modelVersion"}); !model.empty()) draft.model = std::move(model);
+  if (const auto blocked = find_text(document, {"promptFeedback", "blockReason"}); !blocked.empty()) {
+    draft.finish = FinishReason::Refused;
+    draft.text = "the prompt was blocked: " + blocked;
+    return true;
+  }
+  const auto& candidates = find_list(document, {"candidates"});
+  for (const auto& candidate : candidates)
+    if (auto* choice = draft.choice(find_count(candidate, {"index"}).value_or(0))) read_candidate(candidate, *choice);
+  return !candidates.empty();
 }
 
 bool read_gemini_document(const json::value& document, Draft& draft) {
   if (!read_gemini(document, draft)) return false;
   if (!draft.finish) draft.finish = FinishReason::Other;
+  for (auto& choice : draft.further)
+    if (!choice.finish && !choice.text.empty()) choice.finish = FinishReason::Other;
   return true;
 }
 
@@ -99,6 +106,7 @@ const Protocol k_generate_content{.name = "generate-content",
                                   .answer_name = "answer of generateContent",
                                   .key_header = "x-goog-api-key: ",
                                   .own_header = "",
+                                  .has_choices = true,
                                   .path = &gemini_path,
                                   .body = &gemini_body,
                                   .read_document = &read_gemini_document,

@@ -88,6 +88,12 @@ const json::value& without_list(const json::value& document) {
   return list != nullptr && list->size() == 1 ? list->front() : document;
 }
 
+Draft* Draft::choice(std::int64_t index) {
+  if (index == 0) return this;
+  const bool is_known = index > 0 && index <= static_cast<std::int64_t>(further.size());
+  return is_known ? &further[static_cast<std::size_t>(index) - 1] : nullptr;
+}
+
 std::string find_error_words(const json::value& answer) {
   const auto& document = without_list(answer);
   if (auto text = find_text(document, {"error", "message"}); !text.empty()) return text;

@@ -32,6 +32,8 @@ struct RequestForm {
   bool has_new_limit_name = false;
   /// The limit of a reply where the request has none and the protocol demands one.
   std::int64_t default_limit = k_default_output_tokens;
+  /// Replies that are wanted, one where the protocol has no choices.
+  int choices = 1;
 };
 
 /// An error within an answer.
@@ -52,6 +54,11 @@ struct Draft {
   TokenUsage usage;
   std::string model;
   std::optional<ReportedError> error;
+  /// The choices after the first, as many as were asked for; only with text and finish.
+  std::vector<Draft> further;
+
+  /// The choice of that number; nullptr for one that was not asked for.
+  [[nodiscard]] Draft* choice(std::int64_t index);
 };
 
 /// One form.
@@ -64,6 +71,8 @@ struct Protocol {
   std::string_view key_header;
   /// A header that each request has; empty: none.
   std::string_view own_header;
+  /// Whether one request can ask for several replies.
+  bool has_choices = false;
   /// The path behind the base URL.
   std::string (*path)(const RequestForm& form);
   /// With a text in `so_far`, the model is asked to go on with this reply.

@@ -1,8 +1,10 @@
 #include <algorithm>
 #include <cmath>
+#include <iterator>
 #include <mutex>
 #include <random>
 #include <utility>
+#include <vector>
 
 #include <fmt/format.h>
 
@@ -15,6 +17,7 @@
 #include "llm/protocol.hpp"
 #include "llm/retry.hpp"
 #include "llm/server_traffic.hpp"
+#include "llm/several.hpp"
 #include "support/random_id.hpp"
 #include "support/sleep.hpp"
 #include "support/text.hpp"
@@ -46,17 +49,31 @@ class ServerClient final : public LLMClient {
               .default_limit = options_.default_output_tokens} {}
 
   Result<Reply> complete(const LLMRequest& request, std::stop_token stop) override {
-    if (stop.stop_requested()) return Error{ErrorCode::Cancelled, "cancelled"};
-    if (!std::isfinite(request.temperature)) return refusal("the temperature is not a number");
-    if (request.timeout <= milliseconds::zero()) return timed_out(request, "");
-    KERNELGEN_TRY(auto reply, ask_until_answered(request, "", stop));
+    KERNELGEN_TRY(auto replies, ask_until_answered(request, "", 1, stop));
+    auto reply = std::move(replies.front());
     for (int i = 0; i < request.continuations && reply.finish == FinishReason::Length && !reply.text.empty(); ++i) {
-      const auto next = ask_until_answered(request, reply.text, stop);
+      const auto next = ask_until_answered(request, reply.text, 1, stop);
       // What there is was paid for. A reply without an end says so by its reason to finish.
       if (!next) break;
-      append_reply(reply, *next);
+      append_reply(reply, next->front());
     }
     return reply;
+  }
+
+  void complete_several(const LLMRequest& request, int count, std::stop_token stop,
+                        const std::function<void(int, Result<Reply>)>& take) override {
+    int given = 0;
+    if (count > 1 && protocol_.has_choices) {
+      auto replies = ask_until_answered(request, "", count, stop);
+      if (replies) {
+        for (auto& reply : *replies) take(++given, std::move(reply));
+      } else if (replies.error().code != ErrorCode::InvalidArgument) {
+        for (int number = 1; number <= count; ++number) take(number, replies.error());
+        return;
+      }
+    }
+    // Servers and models without choices refuse them, or give fewer.
+    if (given < count) ask_for_each(*this, request, given + 1, count, stop, take);
   }
 
   [[nodiscard]] std::string identity() const override {
@@ -66,8 +83,13 @@ class ServerClient final : public LLMClient {
   [[nodiscard]] ModelTerms terms(PromptKind) const override { return options_.terms; }
 
  private:
-  /// Asks for a reply, or for what follows on `so_far`, as often as the table of retries allows.
-  Result<Reply> ask_until_answered(const LLMRequest& request, std::string_view so_far, const std::stop_token& stop) {
+  /// Asks for a reply, or for what follows on `so_far`, as often as the table of retries allows. At least one reply and
+  /// at most `choices`.
+  Result<std::vector<Reply>> ask_until_answered(const LLMRequest& request, std::string_view so_far, int choices,
+                                                const std::stop_token& stop) {
+    if (stop.stop_requested()) return Error{ErrorCode::Cancelled, "cancelled"};
+    if (!std::isfinite(request.temperature)) return refusal("the temperature is not a number");
+    if (request.timeout <= milliseconds::zero()) return timed_out(request, "");
     std::mt19937_64 engine(random_u64());
     // Waiting for other requests takes nothing off the time of this one.
     std::optional<Clock::time_point> deadline;
@@ -78,10 +100,15 @@ class ServerClient final : public LLMClient {
                                        [&](milliseconds wait) { tell_wait(request, wait); });
       if (!entered) return with_place(entered.error());
       if (!deadline) deadline = Clock::now() + std::min(request.timeout, k_forever);
-      const auto form = current_form();
+      auto form = current_form();
+      form.choices = choices;
       const Question question{request, so_far, form, std::chrono::ceil<milliseconds>(*deadline - Clock::now())};
       auto answer = ask(question, stop);
-      if (answer.reply) return *std::move(answer.reply);
+      if (answer.reply) {
+        std::vector<Reply> replies{*std::move(answer.reply)};
+        std::move(answer.further.begin(), answer.further.end(), std::back_inserter(replies));
+        return replies;
+      }
       if (!answer.refusal.empty() && other_forms++ < k_max_other_forms && change_form(form, answer.refusal)) {
         --attempts;
         continue;
@@ -147,7 +174,7 @@ class ServerClient final : public LLMClient {
   [[nodiscard]] Answer ask(const Question& question, const std::stop_token& stop) const {
     const auto sent = Clock::now();
     auto post = prepare(question);
-    AnswerReader reader(protocol_, options_.api_key, question.request.on_progress);
+    AnswerReader reader(protocol_, options_.api_key, question.request.on_progress, question.form.choices);
     bool has_head = false;
     post.on_body = [&](const HttpHead& head, std::string_view bytes) {
       // A stream lasts for minutes; its limits are those of now.
@@ -163,11 +190,13 @@ class ServerClient final : public LLMClient {
     } else {
       attempt.failure = std::move(outcome.failure);
     }
-    if (attempt.reply) {
-      attempt.reply->latency = Clock::now() - sent;
-      if (reader.first_output()) attempt.reply->first_output = *reader.first_output() - sent;
-      attempt.reply->left_out = left_out_of(question.form);
-    }
+    const auto note_times = [&](Reply& reply) {
+      reply.latency = Clock::now() - sent;
+      if (reader.first_output()) reply.first_output = *reader.first_output() - sent;
+      reply.left_out = left_out_of(question.form);
+    };
+    if (attempt.reply) note_times(*attempt.reply);
+    std::for_each(attempt.further.begin(), attempt.further.end(), note_times);
     if (attempt.failure.kind == AttemptFailure::Overloaded && !attempt.reply)
       gate_.note_refusal(std::min(attempt.retry_after.value_or(milliseconds::zero()), options_.retry.longest));
     gate_.leave(attempt.reply.has_value());
@@ -186,6 +215,7 @@ class ServerClient final : public LLMClient {
     if (!form) return false;
     const std::scoped_lock lock(mutex_);
     form_ = *form;
+    form_.choices = 1;
     return true;
   }
 

@@ -16,7 +16,8 @@ constexpr std::string_view k_fuzz_key = "sk-0123456789";
 
 Answer read_in_pieces(const Protocol& protocol, const HttpResponse& response, std::string_view body,
                       std::size_t piece) {
-  AnswerReader reader(protocol, std::string(k_fuzz_key), {});
+  constexpr int k_choices = 3;
+  AnswerReader reader(protocol, std::string(k_fuzz_key), {}, k_choices);
   for (std::size_t at = 0; at < body.size(); at += piece) reader.take(response, body.substr(at, piece));
   return reader.finish(response);
 }
@@ -27,6 +28,9 @@ void check_answer(const Answer& answer) {
   if (answer.reply.has_value() == !message.empty()) std::abort();
   if (message.size() > 500 || message.find('\n') != std::string::npos) std::abort();
   if (message.find(k_fuzz_key) != std::string::npos) std::abort();
+  if (!answer.further.empty() && !answer.reply) std::abort();
+  for (const auto& reply : answer.further)
+    if (reply.text.find(k_fuzz_key) != std::string::npos) std::abort();
 }
 
 }  // namespace
@@ -45,6 +49,7 @@ void fuzz_answer(const std::uint8_t* data, std::size_t size) {
           const auto pieces = read_in_pieces(*protocol, response, body, piece);
           if (pieces.reply.has_value() != whole.reply.has_value()) std::abort();
           if (whole.reply && pieces.reply->text != whole.reply->text) std::abort();
+          if (pieces.further.size() != whole.further.size()) std::abort();
           if (pieces.failure.error.message != whole.failure.error.message) std::abort();
         }
       }

@@ -5,6 +5,7 @@
 #include <cstdlib>
 #include <functional>
 #include <latch>
+#include <map>
 #include <thread>
 
 #include <kernelgen/llm/clients.hpp>
@@ -474,4 +475,63 @@ TEST_CASE("the environment of the process is not looked at", "[llm][server_clien
   const auto reply = ask(server);
   for (const char* name : {"http_proxy", "all_proxy", "ALL_PROXY"}) ::unsetenv(name);
   CHECK(reply);
+}
+
+namespace {
+
+/// Replies by their numbers; those without one have the error's message.
+std::map<int, std::string> several(const HttpServer& server, int count) {
+  std::map<int, std::string> found;
+  make_server_client(server_options(server.base_url()))
+      .value()
+      ->complete_several(seed_request(), count, {}, [&](int number, const Result<Reply>& reply) {
+        CHECK(found.emplace(number, reply ? reply->text : reply.error().message).second);
+      });
+  return found;
+}
+
+std::string choices_of(std::initializer_list<const char*> texts) {
+  std::string choices;
+  for (const auto* text : texts)
+    choices += (choices.empty() ? "" : ",") + std::string(R"({"finish_reason": "stop", "message": {"content": ")") +
+               text + "\"}}";
+  return R"({"choices": [)" + choices + "]}";
+}
+
+}  // namespace
+
+TEST_CASE("several replies are asked for at once", "[llm][server_client][choices]") {
+  HttpServer server([](const Request&, const Connection& client) {
+    client.answer("200 OK", choices_of({"a", "b", "c"}));
+  });
+  CHECK(several(server, 3) == std::map<int, std::string>{{1, "a"}, {2, "b"}, {3, "c"}});
+  CHECK(server.requests().size() == 1);
+  CHECK(contains(server.requests().front().body, R"("n":3)"));
+}
+
+TEST_CASE("a server that gives fewer replies is asked for the rest", "[llm][server_client][choices]") {
+  HttpServer server([](const Request&, const Connection& client) { client.answer("200 OK", choices_of({"a"})); });
+  CHECK(several(server, 3) == std::map<int, std::string>{{1, "a"}, {2, "a"}, {3, "a"}});
+  CHECK(server.requests().size() == 3);
+}
+
+TEST_CASE("a model that gives one reply only is asked for each", "[llm][server_client][choices]") {
+  HttpServer server([](const Request& request, const Connection& client) {
+    if (contains(request.body, R"("n":)"))
+      client.answer("400 Bad Request",
+                    R"({"error": {"message": "Unsupported value: 'n' does not support 3", "param": "n"}})");
+    else
+      client.answer("200 OK", choices_of({"a"}));
+  });
+  CHECK(several(server, 3) == std::map<int, std::string>{{1, "a"}, {2, "a"}, {3, "a"}});
+  CHECK(server.requests().size() == 4);
+}
+
+TEST_CASE("an outage is told for each of several replies", "[llm][server_client][choices]") {
+  HttpServer server([](const Request&, const Connection& client) { client.answer("402 Payment Required", "empty"); });
+  const auto found = several(server, 2);
+  REQUIRE(found.size() == 2);
+  CHECK(contains(found.at(1), "HTTP 402"));
+  CHECK(contains(found.at(2), "HTTP 402"));
+  CHECK(server.requests().size() == 1);
 }

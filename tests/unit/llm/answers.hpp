@@ -20,8 +20,9 @@ inline HttpResponse response_of(long status, std::string content_type = "applica
 
 /// Reads an answer that arrives in these pieces.
 inline Answer read_pieces(const Protocol& protocol, const HttpResponse& response,
-                          std::initializer_list<std::string_view> pieces, const std::string& secret = {}) {
-  AnswerReader reader(protocol, secret, {});
+                          std::initializer_list<std::string_view> pieces, const std::string& secret = {},
+                          int choices = 1) {
+  AnswerReader reader(protocol, secret, {}, choices);
   for (const auto piece : pieces) reader.take(response, piece);
   return reader.finish(response);
 }

@@ -267,3 +267,64 @@ TEST_CASE("what a server refuses is left out of the next request", "[llm][protoc
   CHECK(left_out_of(without) == "temperature");
   CHECK(left_out_of(form).empty());
 }
+
+TEST_CASE("several replies are asked for in one request where the protocol has choices", "[llm][choices]") {
+  const LLMRequest request{.prompt = "write"};
+  RequestForm form{.model = "m", .streams = false};
+  for (const auto* protocol : {&k_chat_completions, &k_responses, &k_messages, &k_generate_content}) {
+    INFO(protocol->name);
+    form.choices = 1;
+    const auto one = protocol->body(request, form, "");
+    form.choices = 3;
+    CHECK((protocol->body(request, form, "") != one) == protocol->has_choices);
+  }
+  CHECK(parse_json(k_chat_completions.body(request, form, ""))->at("n") == 3);
+  CHECK(parse_json(k_generate_content.body(request, form, ""))->at("generationConfig").at("candidateCount") == 3);
+}
+
+TEST_CASE("the choices of an answer are replies, with the usage at the first", "[llm][choices]") {
+  struct Case {
+    const Protocol& protocol;
+    const char* body;
+  };
+  for (const auto& [protocol, body] :
+       {Case{k_chat_completions, R"({"model": "m", "usage": {"completion_tokens": 9}, "choices": [
+               {"index": 0, "finish_reason": "stop", "message": {"content": "a"}},
+               {"index": 1, "finish_reason": "length", "message": {"content": "b key"}},
+               {"index": 2, "message": "no message"}, {"index": 3, "message": {"content": "not asked for"}}]})"},
+        Case{k_generate_content, R"({"modelVersion": "m", "usageMetadata": {"candidatesTokenCount": 9}, "candidates": [
+               {"finishReason": "STOP", "content": {"parts": [{"text": "a"}]}},
+               {"index": 1, "finishReason": "MAX_TOKENS", "content": {"parts": [{"text": "b key"}]}},
+               {"index": 3, "content": {"parts": [{"text": "not asked for"}]}}]})"}}) {
+    INFO(protocol.name);
+    const auto answer = read_pieces(protocol, response_of(200), {body}, "key", 3);
+    REQUIRE(answer.reply);
+    CHECK(answer.reply->text == "a");
+    CHECK(answer.reply->usage.output_tokens == 9);
+    REQUIRE(answer.further.size() == 1);
+    CHECK(answer.further.front().text == "b [key]");
+    CHECK(answer.further.front().finish == FinishReason::Length);
+    CHECK(answer.further.front().model == "m");
+    CHECK_FALSE(answer.further.front().usage.output_tokens);
+    CHECK(read_pieces(protocol, response_of(200), {body}).further.empty());
+  }
+}
+
+TEST_CASE("streams of choices are told apart by their numbers", "[llm][choices]") {
+  const auto delta = [](int index, const std::string& text) {
+    return "data: {\"choices\":[{\"index\":" + std::to_string(index) + ",\"delta\":{\"content\":\"" + text +
+           "\"}}]}\n\n";
+  };
+  const auto end = [](int index) {
+    return "data: {\"choices\":[{\"index\":" + std::to_string(index) +
+           ",\"delta\":{},\"finish_reason\":\"stop\"}]}\n\n";
+  };
+  const auto body =
+      delta(1, "b1 ") + delta(0, "a1 ") + delta(2, "c") + delta(1, "b2") + end(1) + delta(0, "a2") + end(0);
+  const auto answer = read_pieces(k_chat_completions, response_of(200, "text/event-stream"), {body}, "", 3);
+  REQUIRE(answer.reply);
+  CHECK(answer.reply->text == "a1 a2");
+  // The third has no end.
+  REQUIRE(answer.further.size() == 1);
+  CHECK(answer.further.front().text == "b1 b2");
+}

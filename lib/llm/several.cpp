@@ -1,0 +1,26 @@
+#include "llm/several.hpp"
+
+#include <mutex>
+#include <string>
+#include <thread>
+#include <vector>
+
+namespace kernelgen {
+inline namespace v0 {
+
+void ask_for_each(LLMClient& client, const LLMRequest& request, int first, int last, const std::stop_token& stop,
+                  const std::function<void(int, Result<Reply>)>& take) {
+  std::mutex mutex;
+  std::vector<std::jthread> threads;
+  for (int number = first; number <= last; ++number)
+    threads.emplace_back([&, number] {
+      auto own = request;
+      own.id += std::to_string(number);
+      auto reply = client.complete(own, stop);
+      const std::scoped_lock lock(mutex);
+      take(number, std::move(reply));
+    });
+}
+
+}  // namespace v0
+}  // namespace kernelgen
