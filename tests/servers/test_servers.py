@@ -24,7 +24,7 @@ HERE = pathlib.Path(__file__).resolve().parent
 MAKE_MODELS = HERE / "make_tiny_models.py"
 SKIPPED = 77
 # Exit codes of kgen.
-SUCCESS, WRONG_USAGE, MACHINE_LACKS = 0, 64, 69
+SUCCESS, WRONG_USAGE, COME_BACK_LATER = 0, 64, 75
 
 KGEN = None
 ENVIRONMENT = None
@@ -330,7 +330,7 @@ class LlmockCases:
         self.assertGreaterEqual(second["started_at"] - first["ended_at"], 2.95)
 
     def test_429_with_a_wait_of_minutes_is_not_waited_for(self):
-        answer = self.assert_refused(429, "Rate limit exceeded.", MACHINE_LACKS, retry_after=150, times=None)
+        answer = self.assert_refused(429, "Rate limit exceeded.", COME_BACK_LATER, retry_after=150, times=None)
         self.assertIn("(1 attempt, the server asks to wait 150 s)", answer.error)
 
     def test_500_is_repeated(self):
@@ -372,7 +372,7 @@ class LlmockCases:
     def assert_given_up(self, what, words, attempts, **fields):
         self.script(what, times=None, **fields)
         answer = self.ask()
-        self.assert_error(answer, MACHINE_LACKS, words, f"({attempts} attempts")
+        self.assert_error(answer, COME_BACK_LATER, words, f"({attempts} attempts")
         self.assertEqual(len(self.requests()), attempts)
 
 
@@ -482,7 +482,7 @@ class Stubllm(Kgen):
         self.assert_asked("busy-once", 2, 0)
 
     def test_an_account_without_money_is_asked_once(self):
-        self.assert_error(self.check("no-money"), MACHINE_LACKS, "HTTP 429: insufficient_quota: your quota is used up")
+        self.assert_error(self.check("no-money"), COME_BACK_LATER, "HTTP 429: insufficient_quota: your quota is used up")
         self.assert_asked("no-money", 1, 0)
 
     def test_a_key_that_is_not_accepted_is_an_error_at_once(self):
