@@ -78,8 +78,8 @@ class LLMClient {
   virtual Result<Reply> complete(const LLMRequest& request, std::stop_token stop) = 0;
   /// Asks for several replies to one prompt. `take` gets the number of each, from 1 to `count`, and the reply or why
   /// there is none, as soon as it is there, from any thread but one at a time. Returns after the last. By default this
-  /// is a request for each, with the number at the end of its id; a server whose protocol has choices is asked for them
-  /// in one request, and for the missing ones again. The tokens of such a request are those of its first reply.
+  /// is a request for each, with the number at the end of its id. A server that knows choices is asked for them in one
+  /// request, and for the missing ones again. The tokens of such a request are those of its first reply.
   virtual void complete_several(const LLMRequest& request, int count, std::stop_token stop,
                                 const std::function<void(int number, Result<Reply> reply)>& take);
   /// The model alone: "openai gpt-5", "command my-model", "mailbox". A run that is resumed must ask the same one. Never
