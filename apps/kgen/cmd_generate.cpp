@@ -194,7 +194,6 @@ void ask_for_samples(const GenerateOptions& options, const Prompt& prompt, LLMCl
                      const std::stop_token& stop) {
   const LLMRequest request{.id = std::filesystem::path(options.output).stem().string() + ".sample",
                            .prompt = prompt.text,
-                           .shared_bytes = options.samples > 1 ? prompt.text.size() : 0,
                            .fingerprint = prompt.fingerprint,
                            .temperature = options.temperature};
   client.complete_several(request, options.samples, stop,

@@ -530,7 +530,8 @@ class Engine {
     }
     KERNELGEN_CHECK(record(RequestDeferred{number, error.code, error.to_line(), backends_.llm.endpoint()}));
     KERNELGEN_CHECK(record(ActionIssued{number, action, *std::move(shorter)}));
-    return ask(number);
+    waiting_.add_ready(number);
+    return {};
   }
 
   /// Fails actions with requests that the endpoint does not answer although it answers others.

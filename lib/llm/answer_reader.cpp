@@ -109,6 +109,12 @@ Answer read_refusal(const HttpResponse& response, std::string_view body, std::st
   return failed(ErrorCode::Unavailable, "not a reply: " + message);
 }
 
+/// Servers on one's own machine are often given a word as their key ("none", "test"), which a kernel may hold as well.
+void remove_from_reply(std::string& text, std::string_view secret) {
+  constexpr std::size_t k_shortest_key = 16;
+  if (secret.size() >= k_shortest_key) remove_secret(text, secret);
+}
+
 /// The headers in which providers name a request.
 std::string find_request_id(const HttpHead& head) {
   for (const std::string_view name :
@@ -150,9 +156,10 @@ void AnswerReader::take_event(const SseEvent& event) {
     return;
   }
   // A character may be invalid where a server cuts its text into pieces.
+  if (trim(event.data).empty()) return;
   const auto document = parse_json(to_utf8(event.data));
   if (!document) {
-    if (unreadable_.empty()) unreadable_ = event.data.empty() ? "an empty event" : event.data;
+    if (unreadable_.empty()) unreadable_ = event.data;
     return;
   }
   const auto before = draft_.text.size() + draft_.reasoning_bytes;
@@ -201,7 +208,7 @@ Answer AnswerReader::finish_stream(const HttpResponse& response) {
 }
 
 Answer AnswerReader::reply_of(const HttpResponse& response) {
-  remove_secret(draft_.text, secret_);
+  remove_from_reply(draft_.text, secret_);
   Answer answer;
   answer.reply = Reply{.text = std::move(draft_.text),
                        .finish = *draft_.finish,
@@ -210,7 +217,7 @@ Answer AnswerReader::reply_of(const HttpResponse& response) {
                        .request_id = without_secret(find_request_id(response), secret_, k_max_quote)};
   for (auto& choice : draft_.further) {
     if (!choice.finish) continue;
-    remove_secret(choice.text, secret_);
+    remove_from_reply(choice.text, secret_);
     answer.further.push_back({.text = std::move(choice.text),
                               .finish = *choice.finish,
                               .model = answer.reply->model,

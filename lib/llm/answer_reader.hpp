@@ -50,6 +50,10 @@ class AnswerReader {
   void take(const HttpHead& head, std::string_view bytes);
   /// Reads the whole after the last byte.
   [[nodiscard]] Answer finish(const HttpResponse& response);
+  /// Whether a part of the reply has arrived, not only what servers send before a model has thought.
+  [[nodiscard]] bool has_begun() const { return form_ == Form::Document || first_output_; }
+  /// Whether a stream has said how its reply ended.
+  [[nodiscard]] bool is_whole_stream() const { return form_ == Form::Stream && draft_.finish && !draft_.error; }
   /// The time of the first byte of reasoning or text; unset while there is none, and for an answer in one piece.
   [[nodiscard]] std::optional<std::chrono::steady_clock::time_point> first_output() const { return first_output_; }
 

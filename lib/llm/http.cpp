@@ -168,7 +168,8 @@ class Transfer {
 
  private:
   [[nodiscard]] std::optional<milliseconds> longest_silence() const {
-    return received_ > 0 ? std::optional(request_.idle_timeout) : request_.first_byte_timeout;
+    const bool has_begun = received_ > 0 && (!request_.has_begun || request_.has_begun());
+    return has_begun ? std::optional(request_.idle_timeout) : request_.first_byte_timeout;
   }
 
   bool set_headers() {

@@ -53,8 +53,11 @@ struct HttpRequest {
   std::optional<std::chrono::milliseconds> first_byte_timeout;
   /// Longest silence within an answer that has begun.
   std::chrono::milliseconds idle_timeout{0};
-  /// Limit of the answer, decompressed; a longer one is given up.
-  std::size_t max_body_bytes = 16u << 20;
+  /// Whether what has arrived begins the answer, called as on_body; empty: the first byte does. A server may send its
+  /// headers, or the first events of a stream, long before a model has thought.
+  std::function<bool()> has_begun;
+  /// Limit of the answer, decompressed; a longer one is given up. A stream has some 270 bytes for each token.
+  std::size_t max_body_bytes = 64u << 20;
   /// Takes each piece of the body as it arrives. Called from the thread of the transfers, which it must not hold up,
   /// and never after the request is over.
   std::function<void(const HttpHead&, std::string_view)> on_body;

@@ -150,6 +150,13 @@ class ServerClient final : public LLMClient {
     return static_cast<std::int64_t>((request.prompt.size() + so_far.size()) / k_bytes_per_token);
   }
 
+  /// No limit above the model's own, which some servers refuse: one search may ask several models.
+  [[nodiscard]] LLMRequest within_terms(LLMRequest request) const {
+    const auto& most = options_.terms.max_output_tokens;
+    if (most && request.max_output_tokens) request.max_output_tokens = std::min(*request.max_output_tokens, *most);
+    return request;
+  }
+
   [[nodiscard]] HttpRequest prepare(const Question& question) const {
     const auto& form = question.form;
     HttpRequest post;
@@ -159,7 +166,7 @@ class ServerClient final : public LLMClient {
     const auto key_header = options_.key_header.empty() ? std::string(protocol_.key_header) : options_.key_header;
     if (!options_.api_key.empty()) post.headers.push_back(key_header + options_.api_key);
     if (!protocol_.own_header.empty()) post.headers.emplace_back(protocol_.own_header);
-    post.body = protocol_.body(question.request, form, question.so_far);
+    post.body = protocol_.body(within_terms(question.request), form, question.so_far);
     post.proxy = options_.proxy;
     post.no_proxy = options_.no_proxy;
     post.ca_file = options_.ca_file.string();
@@ -175,13 +182,21 @@ class ServerClient final : public LLMClient {
     const auto sent = Clock::now();
     auto post = prepare(question);
     AnswerReader reader(protocol_, options_.api_key, question.request.on_progress, question.form.choices);
-    bool has_head = false;
+    std::optional<HttpResponse> begun;
     post.on_body = [&](const HttpHead& head, std::string_view bytes) {
       // A stream lasts for minutes; its limits are those of now.
-      if (!std::exchange(has_head, true)) gate_.note_head(head);
+      if (!begun) {
+        gate_.note_head(head);
+        begun = HttpResponse{head, {}};
+      }
       reader.take(head, bytes);
     };
+    post.has_begun = [&] { return reader.has_begun(); };
     auto outcome = options_.traffic->engine().send(post, stop);
+    // A reply that is whole was paid for, even if the connection did not end as it should.
+    const bool is_given_up =
+        outcome.failure.error.code == ErrorCode::Cancelled || outcome.failure.error.code == ErrorCode::Timeout;
+    if (!outcome.response && !is_given_up && reader.is_whole_stream()) outcome.response = std::move(begun);
     Answer attempt;
     if (outcome.response) {
       attempt = reader.finish(*outcome.response);

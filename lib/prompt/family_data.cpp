@@ -160,7 +160,9 @@ std::string family_example(const TaskDescription& description, const KernelPlace
 
 void set_families(TemplateData& data, const TaskDescription& description, const KernelPlace& place) {
   const auto sizes = family_sizes_of(description);
-  data.set(k_family_example, family_example(description, place));
+  const auto example = family_example(description, place);
+  data.set(k_family_example, example);
+  data.set("has_split_product_example", example == "cuda/gemm_tf32x3");
   set_products(data, sizes);
   set_dot(data, description, sizes, place);
   data.set("has_structure", sizes.has_structure);

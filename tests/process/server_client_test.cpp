@@ -272,13 +272,13 @@ TEST_CASE("an answer that does not end is given up at the cap", "[llm][server_cl
   HttpServer server([&sent](const Request&, const Connection& client) {
     client.send("HTTP/1.1 200 OK\r\nConnection: close\r\n\r\n\"");
     const std::string block(1u << 20, 'x');
-    for (int i = 0; i < 64 && client.send(block); ++i) sent += block.size();
+    for (int i = 0; i < 128 && client.send(block); ++i) sent += block.size();
   });
   const auto error = failure(ask(server));
   CHECK(error.code == ErrorCode::Unavailable);
-  CHECK(contains(error.message, "longer than 16777216 bytes"));
+  CHECK(contains(error.message, "longer than 67108864 bytes"));
   CHECK(server.requests().size() == 1);
-  CHECK(sent < 40u << 20);
+  CHECK(sent < 96u << 20);
 }
 
 TEST_CASE("an answer that stops is given up after the idle timeout and tried again", "[llm][server_client]") {
@@ -534,4 +534,14 @@ TEST_CASE("an outage is told for each of several replies", "[llm][server_client]
   CHECK(contains(found.at(1), "HTTP 402"));
   CHECK(contains(found.at(2), "HTTP 402"));
   CHECK(server.requests().size() == 1);
+}
+
+TEST_CASE("a reply's limit is never above the model's own", "[llm][server_client]") {
+  HttpServer server([](const Request&, const Connection& client) { client.answer("200 OK", k_done); });
+  auto options = server_options(server.base_url());
+  options.terms.max_output_tokens = 100;
+  auto request = seed_request();
+  request.max_output_tokens = 32'000;
+  REQUIRE(make_server_client(options).value()->complete(request, {}));
+  CHECK(contains(server.requests().back().body, R"("max_tokens":100)"));
 }

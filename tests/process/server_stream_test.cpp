@@ -2,6 +2,7 @@
 
 #include <atomic>
 #include <future>
+#include <latch>
 #include <thread>
 #include <vector>
 
@@ -192,7 +193,7 @@ TEST_CASE("a stream of 100 MB is given up, without taking its memory", "[llm][se
   });
   const auto error = streaming_failure(server, 1);
   CHECK(error.code == ErrorCode::Unavailable);
-  CHECK(contains(error.message, "longer than 16777216 bytes"));
+  CHECK(contains(error.message, "longer than 67108864 bytes"));
 }
 
 TEST_CASE("a line that never ends is given up", "[llm][server_stream]") {
@@ -201,7 +202,7 @@ TEST_CASE("a line that never ends is given up", "[llm][server_stream]") {
     while (client.send(std::string(1 << 20, 'x'))) {
     }
   });
-  CHECK(contains(streaming_failure(server, 1).message, "longer than 16777216 bytes"));
+  CHECK(contains(streaming_failure(server, 1).message, "longer than 67108864 bytes"));
 }
 
 TEST_CASE("a stream with NUL and bytes that are no UTF-8 is read", "[llm][server_stream]") {
@@ -441,4 +442,32 @@ TEST_CASE("no more requests are in flight than the options allow", "[llm][server
   for (auto& reply : replies) CHECK(reply.get());
   CHECK(most <= 3);
   CHECK(most > 1);
+}
+
+TEST_CASE("a model that thinks after its server has begun the stream is waited for", "[llm][server_stream]") {
+  HttpServer server([](const Request&, const Connection& client) {
+    client.send(k_stream_head + "data: {\"choices\":[{\"delta\":{\"role\":\"assistant\",\"content\":\"\"}}]}\n\n");
+    std::this_thread::sleep_for(std::chrono::milliseconds(700));
+    client.send("data: {\"choices\":[{\"delta\":{\"content\":\"x\"},\"finish_reason\":\"stop\"}]}\n\ndata: [DONE]\n\n");
+  });
+  auto options = server_options(server.base_url());
+  options.idle_timeout = std::chrono::milliseconds(200);
+  CHECK(make_server_client(options).value()->complete(seed_request(), {}).value().text == "x");
+  CHECK(server.requests().size() == 1);
+}
+
+TEST_CASE("a whole reply counts even if its connection does not end", "[llm][server_stream]") {
+  std::latch over(1);
+  HttpServer server([&](const Request&, const Connection& client) {
+    client.send(k_stream_head +
+                "data: {\"choices\":[{\"delta\":{\"content\":\"x\"},\"finish_reason\":\"stop\"}]}\n\ndata: [DONE]\n\n");
+    over.wait();
+  });
+  auto options = server_options(server.base_url());
+  options.idle_timeout = std::chrono::milliseconds(200);
+  const auto reply = make_server_client(options).value()->complete(seed_request(), {});
+  over.count_down();
+  REQUIRE(reply);
+  CHECK(reply->text == "x");
+  CHECK(server.requests().size() == 1);
 }

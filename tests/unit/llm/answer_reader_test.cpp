@@ -65,6 +65,16 @@ TEST_CASE("an error within an answer means what its status would", "[llm][answer
   }
 }
 
+TEST_CASE("a word that stands for a key stays in a kernel", "[llm][answer_reader]") {
+  const std::string body = R"({"choices": [{"message": {"content": "none = x; topsecret-0123456789"}}]})";
+  CHECK(answer(response_of(200), body, "none").reply->text == "none = x; topsecret-0123456789");
+  CHECK(answer(response_of(200), body, "topsecret-0123456789").reply->text == "none = x; [key]");
+}
+
+TEST_CASE("an event without data says nothing", "[llm][answer_reader]") {
+  CHECK(stream("data:\n\n" + k_delta + "data\n\n" + k_stop).reply->text == "half");
+}
+
 TEST_CASE("a success without a choice is no reply", "[llm][answer_reader]") {
   for (const char* body : {R"({"choices": []})", "{}", "[]", "3", R"({"choices": {}})", R"({"choices": [7]})",
                            R"({"choices": [{"message": "text"}]})", R"({"choices": [{"message": {"content": 3}}]})"}) {

@@ -290,14 +290,14 @@ TEST_CASE("the choices of an answer are replies, with the usage at the first", "
   for (const auto& [protocol, body] :
        {Case{k_chat_completions, R"({"model": "m", "usage": {"completion_tokens": 9}, "choices": [
                {"index": 0, "finish_reason": "stop", "message": {"content": "a"}},
-               {"index": 1, "finish_reason": "length", "message": {"content": "b key"}},
+               {"index": 1, "finish_reason": "length", "message": {"content": "b topsecret-0123456789"}},
                {"index": 2, "message": "no message"}, {"index": 3, "message": {"content": "not asked for"}}]})"},
         Case{k_generate_content, R"({"modelVersion": "m", "usageMetadata": {"candidatesTokenCount": 9}, "candidates": [
                {"finishReason": "STOP", "content": {"parts": [{"text": "a"}]}},
-               {"index": 1, "finishReason": "MAX_TOKENS", "content": {"parts": [{"text": "b key"}]}},
+               {"index": 1, "finishReason": "MAX_TOKENS", "content": {"parts": [{"text": "b topsecret-0123456789"}]}},
                {"index": 3, "content": {"parts": [{"text": "not asked for"}]}}]})"}}) {
     INFO(protocol.name);
-    const auto answer = read_pieces(protocol, response_of(200), {body}, "key", 3);
+    const auto answer = read_pieces(protocol, response_of(200), {body}, "topsecret-0123456789", 3);
     REQUIRE(answer.reply);
     CHECK(answer.reply->text == "a");
     CHECK(answer.reply->usage.output_tokens == 9);
