@@ -155,8 +155,8 @@ void AnswerReader::take_event(const SseEvent& event) {
     is_done_ = true;
     return;
   }
-  // A character may be invalid where a server cuts its text into pieces.
   if (trim(event.data).empty()) return;
+  // A character may be invalid where a server cuts its text into pieces.
   const auto document = parse_json(to_utf8(event.data));
   if (!document) {
     if (unreadable_.empty()) unreadable_ = event.data;

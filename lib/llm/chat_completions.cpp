@@ -101,8 +101,8 @@ bool read_choice(const json::value& choice, Draft& draft) {
 bool read_chat_document(const json::value& document, Draft& draft) {
   const auto& choices = find_list(document, {"choices"});
   if (choices.empty() || !read_choice(choices.front(), draft)) return false;
-  for (std::size_t i = 1; i < std::min(choices.size(), draft.further.size() + 1); ++i)
-    read_choice(choices[i], draft.further[i - 1]);
+  for (std::size_t i = 1; i < choices.size(); ++i)
+    if (auto* into = draft.choice(static_cast<std::int64_t>(i))) read_choice(choices[i], *into);
   read_around_choices(document, draft);
   return true;
 }

@@ -105,7 +105,10 @@ std::string find_error_words(const json::value& answer) {
   return {};
 }
 
-ReportedError find_reported_error(const json::value& answer, std::string_view otherwise) {
+namespace {
+
+/// The status that a member tells by its number, or by a name for a kind of error.
+std::optional<long> status_at(const json::value& document, std::initializer_list<std::string_view> path) {
   struct NamedStatus {
     std::string_view name;
     long status;
@@ -126,22 +129,25 @@ ReportedError find_reported_error(const json::value& answer, std::string_view ot
                                                               {"rate_limit_error", 429},
                                                               {"rate_limit_exceeded", 429},
                                                               {"RESOURCE_EXHAUSTED", 429}});
+  if (const auto code = find_count(document, path); code && *code >= 400 && *code < 600)
+    return static_cast<long>(*code);
+  const auto name = find_text(document, path);
+  const auto* known = std::find_if(k_named.begin(), k_named.end(), [&](const auto& one) { return one.name == name; });
+  return known == k_named.end() ? std::nullopt : std::optional(known->status);
+}
+
+}  // namespace
+
+ReportedError find_reported_error(const json::value& answer, std::string_view otherwise) {
   const auto& document = without_list(answer);
   ReportedError error{.words = find_error_words(document)};
   if (error.words.empty()) error.words = otherwise;
   for (const std::string_view member : {"code", "status", "type"}) {
-    for (const auto path : {std::initializer_list<std::string_view>{"error", member}, {member}}) {
-      if (const auto code = find_count(document, path); code && *code >= 400 && *code < 600) {
-        error.status = static_cast<long>(*code);
-        return error;
-      }
-      const auto name = find_text(document, path);
-      const auto* known =
-          std::find_if(k_named.begin(), k_named.end(), [&](const auto& one) { return one.name == name; });
-      if (known == k_named.end()) continue;
-      error.status = known->status;
-      return error;
-    }
+    auto status = status_at(document, {"error", member});
+    if (!status) status = status_at(document, {member});
+    if (!status) continue;
+    error.status = *status;
+    break;
   }
   return error;
 }

@@ -22,5 +22,10 @@ void ask_for_each(LLMClient& client, const LLMRequest& request, int first, int l
     });
 }
 
+void LLMClient::complete_several(const LLMRequest& request, int count, std::stop_token stop,
+                                 const std::function<void(int, Result<Reply>)>& take) {
+  ask_for_each(*this, request, 1, count, stop, take);
+}
+
 }  // namespace v0
 }  // namespace kernelgen

@@ -171,6 +171,17 @@ std::string parse_problem(const std::string& text) {
   }
 }
 
+/// The line with the mark goes, and the blank line after it.
+RenderedPrompt without_mark(std::string_view tidied, const VerbatimTexts& verbatim) {
+  const auto mark = tidied.find(k_shared_end);
+  if (mark == tidied.npos) return {verbatim.substitute(tidied)};
+  RenderedPrompt prompt{verbatim.substitute(tidied.substr(0, mark))};
+  prompt.shared_bytes = prompt.text.size();
+  tidied.remove_prefix(std::min(tidied.find_first_not_of('\n', mark + 1), tidied.size()));
+  prompt.text += verbatim.substitute(tidied);
+  return prompt;
+}
+
 }  // namespace
 
 std::string VerbatimTexts::placeholder(std::string_view text) {
@@ -191,21 +202,6 @@ std::string VerbatimTexts::substitute(std::string_view rendered) const {
     rendered.remove_prefix(end + 1);
   }
 }
-
-namespace {
-
-/// The line with the mark goes, and the blank line after it.
-RenderedPrompt without_mark(std::string_view tidied, const VerbatimTexts& verbatim) {
-  const auto mark = tidied.find(k_shared_end);
-  if (mark == tidied.npos) return {verbatim.substitute(tidied)};
-  RenderedPrompt prompt{verbatim.substitute(tidied.substr(0, mark))};
-  prompt.shared_bytes = prompt.text.size();
-  tidied.remove_prefix(std::min(tidied.find_first_not_of('\n', mark + 1), tidied.size()));
-  prompt.text += verbatim.substitute(tidied);
-  return prompt;
-}
-
-}  // namespace
 
 Result<TemplateSet> TemplateSet::load(const PromptBuilderOptions& options) {
   TemplateSet set;

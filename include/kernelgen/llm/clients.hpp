@@ -82,8 +82,8 @@ struct ServerClientOptions {
   RetryOptions retry;
   /// Limit of name resolution, connection and TLS together.
   std::chrono::milliseconds connect_timeout{30'000};
-  /// Longest silence before the first byte of an answer; unset: only the request's own timeout counts, because a
-  /// thinking model may send nothing, and repeating its work would be paid twice.
+  /// Longest silence before the first byte of a reply, whatever a server sends before; unset: only the request's own
+  /// timeout counts, because a thinking model may send nothing, and repeating its work would be paid twice.
   std::optional<std::chrono::milliseconds> first_byte_timeout{};
   /// Longest silence within an answer that has begun.
   std::chrono::milliseconds idle_timeout{120'000};

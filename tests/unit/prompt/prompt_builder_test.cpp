@@ -70,8 +70,7 @@ TEST_CASE("the history tells what each attempt changed, and what that did", "[pr
 }
 
 TEST_CASE("all prompts of a search begin alike, with what does not change in it", "[prompt][builder]") {
-  for (const auto target :
-       {Target::Cpp, Target::Cuda, Target::Hip, Target::Hipkittens, Target::Triton, Target::Torch}) {
+  for (const auto target : k_targets) {
     INFO(to_string(target));
     std::string shared;
     for (const auto kind : k_kinds) {
