@@ -161,10 +161,7 @@ Result<void> add_run(const BatchOptions& options, const TaskSource& task, const 
   request.budget = budget_of(options.task_budget);
   const bool limits_cost = options.max_cost || options.task_budget.cost;
   add_terms(request, *model.client, model.prices, limits_cost || options.max_tokens);
-  if (limits_cost && !request.prices)
-    return invalid_batch(
-        "--max-cost and --task-max-cost need --price-input and --price-output: no prices are known of " +
-        model.client->identity());
+  if (limits_cost) KERNELGEN_CHECK(check_prices(request, *model.client, "--max-cost and --task-max-cost need"));
   if ((options.max_tokens || options.max_cost) && !request.max_output_tokens)
     return invalid_batch(
         "--max-tokens and --max-cost need --max-output-tokens: without it a request may cost any amount");

@@ -145,9 +145,7 @@ Result<ExitCode> run(const RunOptions& options, Context& context) {
   std::optional<Error> unrecorded;
   KERNELGEN_TRY(auto client, make_search_client(options.llm, options.search, context, unrecorded));
   add_terms(request, *client, prices, options.budget.cost || options.budget.tokens);
-  if (options.budget.cost && !request.prices)
-    return Error{ErrorCode::InvalidArgument,
-                 "--max-cost needs --price-input and --price-output: no prices are known of " + client->identity()};
+  if (options.budget.cost) KERNELGEN_CHECK(check_prices(request, *client, "--max-cost needs"));
   WorkerNotes notes;
   KERNELGEN_TRY(const auto benchmarker, make_search_benchmarker(options.search, context, notes));
   KERNELGEN_TRY(const auto profiler, choose_profiler(options.search, request.gpu, installation, *benchmarker, context));

@@ -207,8 +207,12 @@ Option no_wait_option(EvaluationFlags& flags, std::string help) {
 Value target_value(std::optional<Target>& target) { return values::enumeration(target, k_targets, parse_target); }
 
 const std::vector<std::string>& prompt_kind_names() {
-  static const std::vector<std::string> k_names{"seed",  "repair",  "analysis", "optimize",
-                                                "stage", "reflect", "critic",   "crossover"};
+  static const auto k_names = [] {
+    std::vector<std::string> names;
+    names.reserve(k_prompt_kinds.size());
+    for (const auto kind : k_prompt_kinds) names.emplace_back(to_string(kind));
+    return names;
+  }();
   return k_names;
 }
 

@@ -154,15 +154,19 @@ Result<FlowRequest> make_flow_request(const SearchFlags& flags, TaskSource task,
 }
 
 void add_terms(FlowRequest& request, const LLMClient& client, const std::optional<Prices>& given, bool needs_limit) {
+  request.prices = given;
+  add_prices(request, client);
   const auto terms = client.terms(PromptKind::Seed);
-  request.prices = given ? given : terms.prices;
-  for (const auto& name : prompt_kind_names()) {
-    const auto kind = *parse_prompt_kind(name);
-    const auto own = client.terms(kind).prices;
-    if (!given && own && own != request.prices) request.prices_by_kind[kind] = *own;
-  }
   if (needs_limit && !request.max_output_tokens && terms.max_output_tokens)
     request.max_output_tokens = std::min(k_default_output_tokens, *terms.max_output_tokens);
+}
+
+Result<void> check_prices(const FlowRequest& request, const LLMClient& client, std::string_view what_needs) {
+  const auto kind = kind_without_prices(request);
+  if (!kind) return {};
+  return Error{ErrorCode::InvalidArgument,
+               fmt::format("{} --price-input and --price-output: no prices are known for prompts of the kind {} of {}",
+                           what_needs, to_string(*kind), client.identity())};
 }
 
 Result<std::unique_ptr<LLMClient>> make_search_client(const std::string& spec, const SearchFlags& flags,

@@ -107,6 +107,9 @@ class WorkerNotes {
 /// Adds the prices: those `given`, else what is known of the models. With `needs_limit` a request without a limit of
 /// replies gets one, where the model is known: what a reply may cost follows from it.
 void add_terms(FlowRequest& request, const LLMClient& client, const std::optional<Prices>& given, bool needs_limit);
+/// InvalidArgument, beginning with `what_needs`, when a model may be asked that has no price.
+[[nodiscard]] Result<void> check_prices(const FlowRequest& request, const LLMClient& client,
+                                        std::string_view what_needs);
 
 /// Makes the client, with the models for kinds of prompts. `unrecorded` is set if a reply could not be recorded by the
 /// time the client is destroyed.

@@ -57,8 +57,10 @@ Result<void> check_limits(const CampaignRequest& request) {
       return invalid_campaign(
           "the campaign's limit of tokens or cost needs a limit of the tokens of a reply, and the run " + run.name +
           " has none");
-    if (limits.cost && !run.request.prices)
-      return invalid_campaign("the campaign's limit of cost needs prices, and the run " + run.name + " has none");
+    const auto unpriced = kind_without_prices(run.request);
+    if (limits.cost && unpriced)
+      return invalid_campaign("the campaign's limit of cost needs prices, and the run " + run.name +
+                              " has none for prompts of the kind " + std::string(to_string(*unpriced)));
   }
   return {};
 }

@@ -142,7 +142,7 @@ class Estimator {
     const double share = whole > 0 ? std::min(left / whole, 1.0) / known.runs : 0;
     add(estimate_.requests.expected, left);
     add(estimate_.tokens.expected, known.tokens * share);
-    add(estimate_.cost.expected, run.request.prices ? std::optional(known.cost * share) : std::nullopt);
+    add(estimate_.cost.expected, kind_without_prices(run.request) ? std::nullopt : std::optional(known.cost * share));
     add(estimate_.device_seconds.expected, known.device_seconds * share);
     add(estimate_.seconds.expected, known.seconds * share);
   }
@@ -157,7 +157,7 @@ class Estimator {
     add(estimate_.tokens.most,
         requests && most ? std::optional(*requests * static_cast<double>(most->tokens)) : std::nullopt);
     add(estimate_.cost.most,
-        requests && most && run.request.prices ? std::optional(*requests * most->cost) : std::nullopt);
+        requests && most && !kind_without_prices(run.request) ? std::optional(*requests * most->cost) : std::nullopt);
     // How long an evaluation takes is known from evaluations alone.
     estimate_.device_seconds.most.reset();
   }

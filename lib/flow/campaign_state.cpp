@@ -169,7 +169,7 @@ Spending most_of_request(const Prompt& prompt, const FlowRequest& request) {
                                             static_cast<std::int64_t>(prompt.text.size()) / k_least_bytes_per_token);
   const auto output = request.max_output_tokens.value_or(0);
   Spending most{.requests = 1, .tokens = input + output};
-  const auto prices = prices_of(request, prompt.kind);
+  const auto prices = highest_prices_of(request, prompt.kind);
   if (!prices) return most;
   constexpr double k_million = 1e6;
   const double input_price = std::max(
@@ -186,6 +186,8 @@ std::optional<Spending> spending_without_reply(ErrorCode code) {
       return std::nullopt;
     case ErrorCode::Unavailable:
     case ErrorCode::Pending:
+    // It is asked again with a shorter one.
+    case ErrorCode::PromptTooLong:
       return Spending{};
     default:
       return Spending{.requests = 1};

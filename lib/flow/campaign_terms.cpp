@@ -42,7 +42,7 @@ std::map<std::string, std::set<std::string>> options_of_runs(const std::vector<C
     options["target"].emplace(to_string(run.request.target));
     options["model"].insert(run.backends.llm.identity());
     options["policy"].insert(run.policy.name());
-    options["prices"].insert(price_text(run.request.prices));
+    for (const auto kind : k_prompt_kinds) options["prices"].insert(price_text(highest_prices_of(run.request, kind)));
     for (const auto& [name, value] : options_of(run.request, run.policy)) options["option " + name].insert(value);
   }
   return options;

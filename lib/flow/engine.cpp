@@ -480,12 +480,11 @@ class Engine {
       return handle_no_reply(number, reply.error());
     }
     const auto& prompt = state_.open[number].prompt;
+    const auto prices = prices_of(request_, prompt.kind, *reply);
     const auto cost = cost_of(*reply, prompt, request_);
     settle(number, Spending{1, total_of(tokens_of(*reply, prompt)), cost.value_or(0)});
     const std::string text = reply->text;
-    if (auto done = record(
-            ReplyArrived{number, *std::move(reply), cost, backends_.llm.endpoint(), prices_of(request_, prompt.kind)});
-        !done) {
+    if (auto done = record(ReplyArrived{number, *std::move(reply), cost, backends_.llm.endpoint(), prices}); !done) {
       write_reply_to_fallback(number, text);
       return done;
     }

@@ -387,13 +387,28 @@ ProfileRequest profile_request(const ActionResult& result, const FlowRequest& re
   return profile;
 }
 
-std::optional<Prices> prices_of(const FlowRequest& request, PromptKind kind) {
+std::optional<Prices> highest_prices_of(const FlowRequest& request, PromptKind kind) {
   const auto own = request.prices_by_kind.find(kind);
-  return own == request.prices_by_kind.end() ? request.prices : std::optional(own->second);
+  return request.prices || own == request.prices_by_kind.end() ? request.prices : std::optional(own->second);
+}
+
+std::optional<Prices> prices_of(const FlowRequest& request, PromptKind kind, const Reply& reply) {
+  return !request.prices && reply.prices ? reply.prices : highest_prices_of(request, kind);
+}
+
+void add_prices(FlowRequest& request, const LLMClient& client) {
+  for (const auto kind : k_prompt_kinds)
+    if (const auto prices = client.terms(kind).prices) request.prices_by_kind[kind] = *prices;
+}
+
+std::optional<PromptKind> kind_without_prices(const FlowRequest& request) {
+  const auto* found = std::find_if(k_prompt_kinds.begin(), k_prompt_kinds.end(),
+                                   [&](PromptKind kind) { return !highest_prices_of(request, kind); });
+  return found == k_prompt_kinds.end() ? std::nullopt : std::optional(*found);
 }
 
 std::optional<double> cost_of(const Reply& reply, const Prompt& prompt, const FlowRequest& request) {
-  const auto prices = prices_of(request, prompt.kind);
+  const auto prices = prices_of(request, prompt.kind, reply);
   if (!prices) return std::nullopt;
   constexpr double k_million = 1e6;
   const auto tokens = tokens_of(reply, prompt);

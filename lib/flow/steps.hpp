@@ -70,8 +70,10 @@ void share_verdict(ActionResult& result, const ActionResult& first);
 
 /// The cost of a reply; nothing without prices.
 [[nodiscard]] std::optional<double> cost_of(const Reply& reply, const Prompt& prompt, const FlowRequest& request);
-/// The prices of prompts of a kind.
-[[nodiscard]] std::optional<Prices> prices_of(const FlowRequest& request, PromptKind kind);
+/// The prices that a reply to a prompt of this kind counts with.
+[[nodiscard]] std::optional<Prices> prices_of(const FlowRequest& request, PromptKind kind, const Reply& reply);
+/// The highest prices of a request of this kind.
+[[nodiscard]] std::optional<Prices> highest_prices_of(const FlowRequest& request, PromptKind kind);
 
 /// The budget that is used up; nothing if none is.
 [[nodiscard]] std::optional<BudgetExhausted> exhausted_budget(const Budget& budget, const ResourceUsage& spent);

@@ -2,6 +2,9 @@
 
 #include <algorithm>
 #include <array>
+#include <boost/regex.hpp>
+#include <charconv>
+#include <cstdint>
 #include <utility>
 
 #include <fmt/format.h>
@@ -18,7 +21,6 @@ using Clock = std::chrono::steady_clock;
 
 /// Bytes of a server's text that a message quotes.
 constexpr std::size_t k_max_quote = 200;
-constexpr std::chrono::milliseconds k_between_progress{100};
 
 /// How providers say that a prompt is longer than they take. A limit of the reply alone reads differently.
 constexpr std::array k_too_long{
@@ -67,13 +69,39 @@ std::optional<std::chrono::milliseconds> find_retry_delay(const boost::json::val
   return std::nullopt;
 }
 
+/// Whether a request is too long because of the reply that it asks for, not because of its prompt: the words of OpenAI
+/// and of servers that copy them, of vLLM, and of Anthropic, with both numbers.
+bool is_reply_too_long(const std::string& all) {
+  static const boost::regex k_both(
+      R"re((\d+) in (?:the|your) (?:messages|prompt)\D{0,20}(\d+) (?:in|for) the completion)re"
+      R"re(|max_(?:completion_)?tokens\D{0,60}is too large: (\d+).{0,200}?has (\d+) input tokens)re"
+      R"re(|exceed context limit: (\d+) \+ (\d+))re");
+  boost::smatch found;
+  if (!boost::regex_search(all, found, k_both)) return false;
+  const auto number = [&](int group) {
+    std::int64_t value = 0;
+    std::from_chars(&*found[group].begin(), &*found[group].begin() + found[group].length(), value);
+    return value;
+  };
+  const bool has_reply_first = found[3].matched;
+  const auto prompt = found[1].matched ? number(1) : has_reply_first ? number(4) : number(5);
+  const auto reply = found[1].matched ? number(2) : has_reply_first ? number(3) : number(6);
+  return reply > prompt;
+}
+
+/// Google answers 400 to a key that it does not know.
+constexpr std::array k_wrong_key{"api_key_invalid", "api key not valid", "api key expired"};
+
 /// What a status means. `all`: the provider's words in small letters, `words` as they are shown, `message` with what
 /// stands around them.
 Answer refused(long status, const std::string& all, std::string words, std::string message) {
-  if (status == 401 || status == 403) return failed(ErrorCode::PermissionDenied, std::move(message));
+  if (status == 401 || status == 403 || (status == 400 && contains_any(all, k_wrong_key)))
+    return failed(ErrorCode::PermissionDenied, std::move(message));
   // An exhausted account is not refilled within a request.
   if (status == 402 || ((status == 429 || status == 400) && contains_any(all, k_no_money)))
     return failed(ErrorCode::Unavailable, std::move(message));
+  if (contains_any(all, k_too_long) && is_reply_too_long(all))
+    return failed(ErrorCode::InvalidArgument, message + "; the limit of the reply is too high for this model");
   if (status == 413 || contains_any(all, k_too_long)) return failed(ErrorCode::PromptTooLong, std::move(message));
   if (status == 429) return failed(ErrorCode::Unavailable, std::move(message), AttemptFailure::Overloaded);
   // Not implemented: it will not be a moment later.
@@ -98,6 +126,7 @@ Answer read_refusal(const HttpResponse& response, std::string_view body, std::st
   if (!words.empty()) message += ": " + words;
   if (status >= 400) {
     auto answer = refused(status, lower(body.substr(0, 4'096)), std::move(words), std::move(message));
+    if (!answer.refusal.empty() && document) answer.refusal = lower(find_reported_error(*document, "").all);
     if (status == 429 && document) answer.retry_after = find_retry_delay(*document);
     return answer;
   }
@@ -125,9 +154,8 @@ std::string find_request_id(const HttpHead& head) {
 
 }  // namespace
 
-AnswerReader::AnswerReader(const Protocol& protocol, std::string secret,
-                           std::function<void(const LLMProgress&)> on_progress, int choices)
-    : protocol_(protocol), secret_(std::move(secret)), on_progress_(std::move(on_progress)) {
+AnswerReader::AnswerReader(const Protocol& protocol, std::string secret, int choices)
+    : protocol_(protocol), secret_(std::move(secret)) {
   draft_.further.resize(static_cast<std::size_t>(std::max(choices, 1)) - 1);
 }
 
@@ -162,17 +190,10 @@ void AnswerReader::take_event(const SseEvent& event) {
     if (unreadable_.empty()) unreadable_ = event.data;
     return;
   }
-  const auto before = draft_.text.size() + draft_.reasoning_bytes;
   protocol_.read_event(*document, draft_);
-  if (draft_.text.size() + draft_.reasoning_bytes != before) note_progress();
-}
-
-void AnswerReader::note_progress() {
-  const auto now = Clock::now();
-  if (!first_output_) first_output_ = now;
-  if (!on_progress_ || now - told_ < k_between_progress) return;
-  told_ = now;
-  on_progress_({.text_bytes = draft_.text.size(), .reasoning_bytes = draft_.reasoning_bytes});
+  text_bytes_ = draft_.text.size();
+  reasoning_bytes_ = draft_.reasoning_bytes;
+  if (!first_output_ && draft_.text.size() + draft_.reasoning_bytes > 0) first_output_ = Clock::now();
 }
 
 Answer AnswerReader::finish(const HttpResponse& response) {
@@ -199,12 +220,19 @@ Answer AnswerReader::finish_stream(const HttpResponse& response) {
   if (!unreadable_.empty())
     return unavailable("the stream holds an event that is no JSON", unreadable_, AttemptFailure::CutOff);
   const bool is_whole = draft_.finish || (is_done_ && !draft_.text.empty());
-  if (!is_whole)
-    return unavailable(fmt::format("the stream ended after {} bytes of the reply", draft_.text.size()),
-                       draft_.text.substr(draft_.text.size() - std::min(draft_.text.size(), std::size_t{60})),
-                       AttemptFailure::CutOff);
+  if (!is_whole) return ended_early();
   if (!draft_.finish) draft_.finish = FinishReason::Other;
   return reply_of(response);
+}
+
+Answer AnswerReader::ended_early() {
+  const auto size = draft_.text.size();
+  // Before it is cut: half a key would not be found.
+  remove_secret(draft_.text, secret_);
+  constexpr std::size_t k_last_bytes = 60;
+  return unavailable(fmt::format("the stream ended after {} bytes of the reply", size),
+                     draft_.text.substr(draft_.text.size() - std::min(draft_.text.size(), k_last_bytes)),
+                     AttemptFailure::CutOff);
 }
 
 Answer AnswerReader::reply_of(const HttpResponse& response) {
@@ -228,7 +256,7 @@ Answer AnswerReader::reply_of(const HttpResponse& response) {
 
 /// An error in an answer of status 200. An account without money is told in all kinds of errors.
 Answer AnswerReader::reported(const ReportedError& error) const {
-  const auto all = lower(error.words);
+  const auto all = lower(error.all);
   auto words = without_secret(error.words, secret_, k_max_quote);
   auto message = words.empty() ? std::string("the provider reports an error") : "the provider reports: " + words;
   if (contains_any(all, k_no_money)) return failed(ErrorCode::Unavailable, std::move(message));

@@ -3,9 +3,9 @@
 /// \file
 /// From the bytes of an HTTP answer to a reply, or to the reason why it is none.
 
+#include <atomic>
 #include <chrono>
 #include <cstddef>
-#include <functional>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -41,10 +41,8 @@ struct Answer {
 /// of the server's text, without `secret`.
 class AnswerReader {
  public:
-  /// `on_progress` is called at most ten times a second; it may be empty. `protocol` outlives the reader. `choices`: so
-  /// many replies were asked for.
-  AnswerReader(const Protocol& protocol, std::string secret, std::function<void(const LLMProgress&)> on_progress,
-               int choices = 1);
+  /// `protocol` outlives the reader. `choices`: so many replies were asked for.
+  AnswerReader(const Protocol& protocol, std::string secret, int choices = 1);
 
   /// Takes the next bytes of the body.
   void take(const HttpHead& head, std::string_view bytes);
@@ -52,6 +50,8 @@ class AnswerReader {
   [[nodiscard]] Answer finish(const HttpResponse& response);
   /// Whether a part of the reply has arrived, not only what servers send before a model has thought.
   [[nodiscard]] bool has_begun() const { return form_ == Form::Document || first_output_; }
+  /// How far the reply is. Thread-safe.
+  [[nodiscard]] LLMProgress progress() const { return {text_bytes_.load(), reasoning_bytes_.load()}; }
   /// Whether a stream has said how its reply ended.
   [[nodiscard]] bool is_whole_stream() const { return form_ == Form::Stream && draft_.finish && !draft_.error; }
   /// The time of the first byte of reasoning or text; unset while there is none, and for an answer in one piece.
@@ -62,16 +62,15 @@ class AnswerReader {
 
   void choose_form(const HttpHead& head);
   void take_event(const SseEvent& event);
-  void note_progress();
   Answer finish_document(const HttpResponse& response);
   Answer finish_stream(const HttpResponse& response);
+  Answer ended_early();
   Answer reply_of(const HttpResponse& response);
   [[nodiscard]] Answer reported(const ReportedError& error) const;
   [[nodiscard]] Answer unavailable(std::string_view what, std::string_view said, AttemptFailure kind) const;
 
   const Protocol& protocol_;
   std::string secret_;
-  std::function<void(const LLMProgress&)> on_progress_;
   Form form_ = Form::Unknown;
   std::string body_;
   SseParser parser_;
@@ -80,7 +79,8 @@ class AnswerReader {
   /// The first event that could not be read.
   std::string unreadable_;
   std::optional<std::chrono::steady_clock::time_point> first_output_;
-  std::chrono::steady_clock::time_point told_;
+  std::atomic<std::size_t> text_bytes_ = 0;
+  std::atomic<std::size_t> reasoning_bytes_ = 0;
 };
 
 /// Puts "[key]" in place of `secret`, wherever it stands.

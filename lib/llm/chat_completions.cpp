@@ -45,6 +45,11 @@ void read_chat_usage(const json::value& usage, TokenUsage& into) {
   read_count(into.cached_tokens, usage, {"prompt_cache_hit_tokens"});
   read_count(into.cached_tokens, usage, {"prompt_tokens_details", "cached_tokens"});
   read_count(into.reasoning_tokens, usage, {"completion_tokens_details", "reasoning_tokens"});
+  // xAI counts reasoning apart from the reply; only its total has both.
+  const auto total = find_count(usage, {"total_tokens"});
+  const auto apart = into.reasoning_tokens.value_or(0);
+  if (total && into.input_tokens && into.output_tokens && *total == *into.input_tokens + *into.output_tokens + apart)
+    into.output_tokens = *into.output_tokens + apart;
 }
 
 /// Adds the content: a text, or the text parts of a list. False for any other form.

@@ -1,9 +1,9 @@
-#include <algorithm>
 #include <chrono>
 #include <utility>
 
 #include <kernelgen/llm/clients.hpp>
 
+#include "llm/model_terms.hpp"
 #include "support/try.hpp"
 
 namespace kernelgen {
@@ -33,15 +33,8 @@ class FallbackClient final : public LLMClient {
   [[nodiscard]] std::string identity() const override { return first_->identity() + " or else " + second_->identity(); }
   [[nodiscard]] std::string endpoint() const override { return first_->endpoint() + " or else " + second_->endpoint(); }
 
-  /// The higher prices, because either may be asked.
   [[nodiscard]] ModelTerms terms(PromptKind kind) const override {
-    const auto a = first_->terms(kind), b = second_->terms(kind);
-    ModelTerms terms;
-    if (a.prices && b.prices)
-      terms.prices = a.prices->per_million_output > b.prices->per_million_output ? a.prices : b.prices;
-    if (a.max_output_tokens && b.max_output_tokens)
-      terms.max_output_tokens = std::max(*a.max_output_tokens, *b.max_output_tokens);
-    return terms;
+    return highest_terms(first_->terms(kind), second_->terms(kind));
   }
 
  private:

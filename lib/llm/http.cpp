@@ -107,7 +107,7 @@ class Transfer {
 
   /// The failure of a transfer that was cancelled or has exceeded a limit; nothing while it may go on.
   std::optional<HttpOutcome> find_end(Clock::time_point now) {
-    if (stop_.stop_requested()) return failed_transfer(ErrorCode::Cancelled, "cancelled");
+    if (stop_.stop_requested() || is_abandoned_) return failed_transfer(ErrorCode::Cancelled, "cancelled");
     if (now >= started_ + request_.timeout) return failed_transfer(ErrorCode::Timeout, "no reply in time");
     if (std::exchange(heard_bytes_, received_) != received_) heard_ = now;
     const auto silence = longest_silence();
@@ -162,9 +162,17 @@ class Transfer {
   }
 
   HttpOutcome wait() {
-    done_.acquire();
+    if (!request_.on_news)
+      done_.acquire();
+    else
+      while (!done_.try_acquire_for(k_between_looks))
+        if (has_news_.exchange(false)) request_.on_news();
     return std::move(outcome_);
   }
+
+  /// Makes the loop end it as if it had been cancelled.
+  void abandon() { is_abandoned_ = true; }
+  void wait_for_end() { done_.acquire(); }
 
  private:
   [[nodiscard]] std::optional<milliseconds> longest_silence() const {
@@ -255,6 +263,7 @@ class Transfer {
     if (body_bytes_ > request_.max_body_bytes) return false;
     head_.status = current_status();
     request_.on_body(head_, bytes);
+    has_news_ = true;
     return true;
   }
 
@@ -274,6 +283,8 @@ class Transfer {
 
   const HttpRequest& request_;
   const std::stop_token& stop_;
+  std::atomic<bool> is_abandoned_ = false;
+  std::atomic<bool> has_news_ = false;
   Clock::time_point started_;
   /// The last time at which the server was heard, and how many bytes it had sent by then, headers included.
   Clock::time_point heard_;
@@ -416,7 +427,15 @@ class CurlEngine final : public HttpEngine {
     if (!transfer.prepare()) return failed_transfer(ErrorCode::Internal, "libcurl cannot prepare a request");
     loop_.add(transfer);
     const std::stop_callback cancel(stop, [this] { loop_.note_cancellation(); });
-    return transfer.wait();
+    try {
+      return transfer.wait();
+    } catch (...) {
+      // The loop has pointers into this frame.
+      transfer.abandon();
+      loop_.note_cancellation();
+      transfer.wait_for_end();
+      throw;
+    }
   }
 
  private:

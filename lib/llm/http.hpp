@@ -61,6 +61,9 @@ struct HttpRequest {
   /// Takes each piece of the body as it arrives. Called from the thread of the transfers, which it must not hold up,
   /// and never after the request is over.
   std::function<void(const HttpHead&, std::string_view)> on_body;
+  /// Called at most ten times a second while bytes arrive, by the thread that sends the request: it may take its time,
+  /// and its exceptions end the request and pass through. May be empty.
+  std::function<void()> on_news;
 };
 
 /// The answer of the server, whatever its status; HttpRequest::on_body has had its body.

@@ -39,7 +39,7 @@ std::optional<RequestForm> form_without_refused(const RequestForm& form, std::st
     other.sends_temperature = false;
   else if (form.asks_for_usage && contains(words, "stream_options"))
     other.asks_for_usage = false;
-  else if (form.streams && contains(words, "stream"))
+  else if (form.streams && (has_word(words, "stream") || has_word(words, "streaming")))
     other.streams = false;
   else
     return std::nullopt;
@@ -118,6 +118,7 @@ std::optional<long> status_at(const json::value& document, std::initializer_list
                                                               {"INVALID_ARGUMENT", 400},
                                                               {"authentication_error", 401},
                                                               {"invalid_api_key", 401},
+                                                              {"insufficient_quota", 402},
                                                               {"UNAUTHENTICATED", 401},
                                                               {"billing_error", 402},
                                                               {"permission_error", 403},
@@ -142,6 +143,12 @@ ReportedError find_reported_error(const json::value& answer, std::string_view ot
   const auto& document = without_list(answer);
   ReportedError error{.words = find_error_words(document)};
   if (error.words.empty()) error.words = otherwise;
+  error.all = error.words;
+  for (const std::string_view member : {"code", "status", "type", "param"})
+    for (const auto& name : {find_text(document, {"error", member}), find_text(document, {member})})
+      if (!name.empty()) error.all += ' ' + name;
+  // OpenRouter's place for the words of the provider.
+  error.all += ' ' + find_text(document, {"error", "metadata", "raw"});
   for (const std::string_view member : {"code", "status", "type"}) {
     auto status = status_at(document, {"error", member});
     if (!status) status = status_at(document, {member});

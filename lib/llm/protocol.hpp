@@ -40,6 +40,8 @@ struct RequestForm {
 struct ReportedError {
   /// The provider's words.
   std::string words;
+  /// The same with its names for the error, and the words of a server behind a gateway.
+  std::string all{};
   /// The HTTP status that an answer with this error would have had, as far as its code or its type tells; else 500.
   long status = 500;
 };

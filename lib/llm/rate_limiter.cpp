@@ -20,7 +20,7 @@ using Seconds = std::chrono::duration<double>;
 std::optional<double> parse_number(std::string_view text) {
   double number = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
-  if (error != std::errc() || end != text.data() + text.size() || !(number >= 0) || number > 1e12) return std::nullopt;
+  if (error != std::errc() || end != text.data() + text.size() || !(number >= 0) || number > 1e15) return std::nullopt;
   return number;
 }
 
@@ -49,7 +49,12 @@ std::optional<std::chrono::milliseconds> parse_reset(std::string_view text, std:
     return std::chrono::ceil<std::chrono::milliseconds>(std::clamp(seconds, Seconds(0), Seconds(24 * 3600)));
   };
   if (text.empty()) return std::nullopt;
-  if (const auto seconds = parse_number(text)) return to_wait(Seconds(*seconds));
+  if (const auto number = parse_number(text)) {
+    // No limit lasts for a year, and no clock is that far back.
+    constexpr double k_year_2001 = 1e9, k_year_2001_ms = 1e12;
+    if (*number < k_year_2001) return to_wait(Seconds(*number));
+    return to_wait(Seconds(*number >= k_year_2001_ms ? *number / 1e3 : *number) - now.time_since_epoch());
+  }
   if (const auto time = parse_utc_iso8601(text)) return to_wait(*time - now);
   Seconds sum(0);
   while (!text.empty()) {
@@ -151,18 +156,25 @@ void RateLimiter::limit_concurrency(std::optional<int> max_concurrent) {
   max_concurrent_ = std::min(max_concurrent_.value_or(*max_concurrent), *max_concurrent);
 }
 
-Result<void> RateGate::enter(std::int64_t tokens, std::chrono::milliseconds longest, const std::stop_token& stop,
+std::optional<RateLimiter::Time> RateGate::next_start(const std::string& model, std::int64_t tokens,
+                                                      RateLimiter::Time now) {
+  return account_.next_start(0, now) ? models_[model].next_start(tokens, now) : std::nullopt;
+}
+
+Result<void> RateGate::enter(const std::string& model, std::int64_t tokens, std::chrono::milliseconds longest,
+                             const std::stop_token& stop,
                              const std::function<void(std::chrono::milliseconds)>& on_wait) {
   std::unique_lock lock(mutex_);
   while (!stop.stop_requested()) {
     const auto now = Clock::now();
-    const auto start = limiter_.next_start(tokens, now);
+    const auto start = next_start(model, tokens, now);
     if (!start) {
-      changed_.wait(lock, stop, [this, tokens] { return limiter_.next_start(tokens, Clock::now()).has_value(); });
+      changed_.wait(lock, stop, [&] { return next_start(model, tokens, Clock::now()).has_value(); });
       continue;
     }
     if (*start <= now) {
-      limiter_.note_start(tokens, now);
+      account_.note_start(0, now);
+      models_[model].note_start(tokens, now);
       return {};
     }
     const auto wait = std::chrono::ceil<std::chrono::milliseconds>(*start - now);
@@ -180,25 +192,26 @@ Result<void> RateGate::enter(std::int64_t tokens, std::chrono::milliseconds long
   return Error{ErrorCode::Cancelled, "cancelled", {}};
 }
 
-void RateGate::note_head(const HttpHead& head) {
+void RateGate::note_head(const std::string& model, const HttpHead& head) {
   const std::scoped_lock lock(mutex_);
-  limiter_.note_head(head, Clock::now(), std::chrono::system_clock::now());
+  models_[model].note_head(head, Clock::now(), std::chrono::system_clock::now());
 }
 
-void RateGate::leave(bool is_answered) {
+void RateGate::leave(const std::string& model, bool is_answered) {
   const std::scoped_lock lock(mutex_);
-  limiter_.note_end(is_answered);
+  account_.note_end(is_answered);
+  models_[model].note_end(is_answered);
   changed_.notify_all();
 }
 
-void RateGate::note_refusal(std::chrono::milliseconds wait) {
+void RateGate::note_refusal(const std::string& model, std::chrono::milliseconds wait) {
   const std::scoped_lock lock(mutex_);
-  limiter_.note_refusal(wait, Clock::now());
+  models_[model].note_refusal(wait, Clock::now());
 }
 
 void RateGate::limit_concurrency(std::optional<int> max_concurrent) {
   const std::scoped_lock lock(mutex_);
-  limiter_.limit_concurrency(max_concurrent);
+  account_.limit_concurrency(max_concurrent);
 }
 
 }  // namespace v0

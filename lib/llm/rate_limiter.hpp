@@ -7,16 +7,19 @@
 #include <condition_variable>
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <mutex>
 #include <optional>
 #include <stop_token>
+#include <string>
+#include <string_view>
 
 #include "llm/http.hpp"
 
 namespace kernelgen {
 inline namespace v0 {
 
-/// The limits of one account on one server. Pure: time is passed in.
+/// The limits of an account for one model, or for all of them. Pure: time is passed in.
 class RateLimiter {
  public:
   using Time = std::chrono::steady_clock::time_point;
@@ -64,29 +67,35 @@ class RateLimiter {
   std::optional<Bucket> tokens_;
 };
 
-/// Reads "1s", "6m0s", "20ms", "0.5" (seconds), and a time as in RFC 3339, which counts from `now`. Nothing for other
-/// text.
+/// Reads "1s", "6m0s", "20ms", "0.5" (seconds), and a time as in RFC 3339 or since 1970 in seconds or milliseconds,
+/// which counts from `now`. Nothing for other text.
 [[nodiscard]] std::optional<std::chrono::milliseconds> parse_reset(std::string_view text,
                                                                    std::chrono::system_clock::time_point now);
 
-/// Makes requests wait for their turn. Thread-safe.
+/// Makes the requests of one account wait for their turn. Servers count tokens and requests for each model; what may be
+/// in flight in all counts for the account. Thread-safe.
 class RateGate {
  public:
-  /// Waits until a request may be sent; not for a limit that is reset only after `longest`, which is an error with the
-  /// code Unavailable. Cancelled when stopped before. `on_wait` is called before a wait for a limit, with its length;
-  /// it may be empty.
-  [[nodiscard]] Result<void> enter(std::int64_t tokens, std::chrono::milliseconds longest, const std::stop_token& stop,
+  /// Waits until a request to `model` may be sent; not for a limit that is reset only after `longest`, which is an
+  /// error with the code Unavailable. Cancelled when stopped before. `on_wait` is called before a wait for a limit,
+  /// with its length; it may be empty.
+  [[nodiscard]] Result<void> enter(const std::string& model, std::int64_t tokens, std::chrono::milliseconds longest,
+                                   const std::stop_token& stop,
                                    const std::function<void(std::chrono::milliseconds)>& on_wait = {});
-  void note_head(const HttpHead& head);
+  void note_head(const std::string& model, const HttpHead& head);
   /// The request that entered has ended.
-  void leave(bool is_answered);
-  void note_refusal(std::chrono::milliseconds wait);
+  void leave(const std::string& model, bool is_answered);
+  void note_refusal(const std::string& model, std::chrono::milliseconds wait);
   void limit_concurrency(std::optional<int> max_concurrent);
 
  private:
+  [[nodiscard]] std::optional<RateLimiter::Time> next_start(const std::string& model, std::int64_t tokens,
+                                                            RateLimiter::Time now);
+
   std::mutex mutex_;
   std::condition_variable_any changed_;
-  RateLimiter limiter_;
+  RateLimiter account_;
+  std::map<std::string, RateLimiter> models_;
 };
 
 }  // namespace v0

@@ -4,6 +4,7 @@
 
 #include <kernelgen/llm/clients.hpp>
 
+#include "llm/model_terms.hpp"
 #include "support/try.hpp"
 
 namespace kernelgen {
@@ -57,13 +58,7 @@ class RoleClient final : public LLMClient {
     const auto found = by_kind_.find(kind);
     if (found == by_kind_.end()) return others_->terms(kind);
     auto terms = found->second.front()->terms(kind);
-    for (const auto& client : found->second) {
-      const auto own = client->terms(kind);
-      if (!own.prices || (terms.prices && own.prices->per_million_output > terms.prices->per_million_output))
-        terms.prices = own.prices;
-      if (!own.max_output_tokens || (terms.max_output_tokens && *own.max_output_tokens > *terms.max_output_tokens))
-        terms.max_output_tokens = own.max_output_tokens;
-    }
+    for (const auto& client : found->second) terms = highest_terms(terms, client->terms(kind));
     return terms;
   }
 

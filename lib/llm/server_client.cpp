@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <atomic>
 #include <cmath>
 #include <iterator>
 #include <mutex>
@@ -49,30 +50,34 @@ class ServerClient final : public LLMClient {
               .default_limit = options_.default_output_tokens} {}
 
   Result<Reply> complete(const LLMRequest& request, std::stop_token stop) override {
-    KERNELGEN_TRY(auto replies, ask_until_answered(request, "", 1, stop));
-    auto reply = std::move(replies.front());
-    for (int i = 0; i < request.continuations && reply.finish == FinishReason::Length && !reply.text.empty(); ++i) {
-      const auto next = ask_until_answered(request, reply.text, 1, stop);
-      // What there is was paid for. A reply without an end says so by its reason to finish.
-      if (!next) break;
-      append_reply(reply, next->front());
-    }
-    return reply;
+    auto left = time_of(request);
+    KERNELGEN_TRY(auto replies, ask_until_answered({request, "", 1, left}, stop));
+    go_on(replies.front(), request, left, stop);
+    return std::move(replies.front());
   }
 
   void complete_several(const LLMRequest& request, int count, std::stop_token stop,
                         const std::function<void(int, Result<Reply>)>& take) override {
     int given = 0;
-    if (count > 1 && protocol_.has_choices) {
-      auto replies = ask_until_answered(request, "", count, stop);
-      if (replies) {
-        for (auto& reply : *replies) take(++given, std::move(reply));
-      } else if (replies.error().code != ErrorCode::InvalidArgument) {
-        for (int number = 1; number <= count; ++number) take(number, replies.error());
-        return;
+    if (count > 1 && protocol_.has_choices && takes_choices_) {
+      auto left = time_of(request);
+      if (auto replies = ask_until_answered({request, "", count, left}, stop)) {
+        for (auto& reply : *replies) {
+          auto own_left = left;
+          go_on(reply, request, own_left, stop);
+          take(++given, std::move(reply));
+        }
+      } else {
+        // Servers and models without choices refuse them, some of them as an error of their own.
+        auto one = may_be_for_choices(replies.error().code) ? ask_first_of(request, stop) : replies.error();
+        if (!one) {
+          for (int number = 1; number <= count; ++number) take(number, one.error());
+          return;
+        }
+        takes_choices_ = false;
+        take(++given, std::move(one));
       }
     }
-    // Servers and models without choices refuse them, or give fewer.
     if (given < count) ask_for_each(*this, request, given + 1, count, stop, take);
   }
 
@@ -83,27 +88,56 @@ class ServerClient final : public LLMClient {
   [[nodiscard]] ModelTerms terms(PromptKind) const override { return options_.terms; }
 
  private:
-  /// Asks for a reply, or for what follows on `so_far`, as often as the table of retries allows. At least one reply and
-  /// at most `choices`.
-  Result<std::vector<Reply>> ask_until_answered(const LLMRequest& request, std::string_view so_far, int choices,
-                                                const std::stop_token& stop) {
-    if (stop.stop_requested()) return Error{ErrorCode::Cancelled, "cancelled"};
+  /// What is to be answered: the prompt, or the prompt and the beginning of a reply.
+  struct Task {
+    const LLMRequest& request;
+    std::string_view so_far;
+    int choices = 1;
+    /// The time that is left. Waiting for other requests takes nothing off it.
+    Clock::duration& left;
+  };
+
+  static Clock::duration time_of(const LLMRequest& request) { return std::min(request.timeout, k_forever); }
+
+  /// Whether a request for several replies may have failed because it was one for several.
+  static bool may_be_for_choices(ErrorCode code) {
+    return code == ErrorCode::InvalidArgument || code == ErrorCode::Unavailable;
+  }
+
+  Result<Reply> ask_first_of(const LLMRequest& request, const std::stop_token& stop) {
+    auto first = request;
+    first.id += '1';
+    return complete(first, stop);
+  }
+
+  /// Asks for the rest of a reply that was cut by its limit. What there is was paid for, so no failure loses it; a
+  /// reply without an end says so by its reason to finish.
+  void go_on(Reply& reply, const LLMRequest& request, Clock::duration& left, const std::stop_token& stop) {
+    for (int i = 0; i < request.continuations && reply.finish == FinishReason::Length && !reply.text.empty(); ++i) {
+      const auto next = ask_until_answered({request, reply.text, 1, left}, stop);
+      if (!next) return;
+      append_reply(reply, next->front());
+    }
+  }
+
+  /// Asks as often as the table of retries allows. At least one reply and at most as many as there are choices.
+  Result<std::vector<Reply>> ask_until_answered(const Task& task, const std::stop_token& stop) {
+    const auto& request = task.request;
     if (!std::isfinite(request.temperature)) return refusal("the temperature is not a number");
-    if (request.timeout <= milliseconds::zero()) return timed_out(request, "");
     std::mt19937_64 engine(random_u64());
-    // Waiting for other requests takes nothing off the time of this one.
-    std::optional<Clock::time_point> deadline;
     std::string before;
     int other_forms = 0;
     for (int attempts = 1;; ++attempts) {
-      const auto entered = gate_.enter(estimate_tokens(request, so_far), options_.retry.longest, stop,
-                                       [&](milliseconds wait) { tell_wait(request, wait); });
+      if (stop.stop_requested()) return Error{ErrorCode::Cancelled, "cancelled"};
+      if (task.left <= milliseconds::zero()) return timed_out(request, before);
+      const auto entered = gate_.enter(options_.model, estimate_tokens(request, task.so_far), options_.retry.longest,
+                                       stop, [&](milliseconds wait) { tell_wait(request, wait); });
       if (!entered) return with_place(entered.error());
-      if (!deadline) deadline = Clock::now() + std::min(request.timeout, k_forever);
+      const auto begun = Clock::now();
       auto form = current_form();
-      form.choices = choices;
-      const Question question{request, so_far, form, std::chrono::ceil<milliseconds>(*deadline - Clock::now())};
-      auto answer = ask(question, stop);
+      form.choices = task.choices;
+      auto answer = ask({request, task.so_far, form, std::chrono::ceil<milliseconds>(task.left)}, stop);
+      task.left -= Clock::now() - begun;
       if (answer.reply) {
         std::vector<Reply> replies{*std::move(answer.reply)};
         std::move(answer.further.begin(), answer.further.end(), std::back_inserter(replies));
@@ -115,13 +149,14 @@ class ServerClient final : public LLMClient {
       }
       if (answer.failure.error.code == ErrorCode::Cancelled) return Error{ErrorCode::Cancelled, "cancelled"};
       if (answer.failure.error.code == ErrorCode::Timeout) return timed_out(request, before);
-      const auto remaining = std::chrono::floor<milliseconds>(*deadline - Clock::now());
+      const auto remaining = std::chrono::floor<milliseconds>(task.left);
       const auto delay =
           retry_delay(options_.retry, {answer.failure.kind, attempts, answer.retry_after, remaining}, engine);
       if (!delay) return final_error(std::move(answer), attempts);
       before = std::move(answer.failure.error.message);
       if (request.on_retry) request.on_retry(before, *delay);
       if (!sleep_for(*delay, stop)) return Error{ErrorCode::Cancelled, "cancelled"};
+      task.left -= *delay;
     }
   }
 
@@ -177,16 +212,33 @@ class ServerClient final : public LLMClient {
     return post;
   }
 
+  /// Leaves the gate, whatever happens to the request that entered it.
+  class Place {
+   public:
+    Place(RateGate& gate, const std::string& model) : gate_(gate), model_(model) {}
+    Place(const Place&) = delete;
+    Place& operator=(const Place&) = delete;
+    ~Place() { gate_.leave(model_, is_answered); }
+
+    bool is_answered = false;
+
+   private:
+    RateGate& gate_;
+    const std::string& model_;
+  };
+
   /// Sends the request once, and leaves the gate.
   [[nodiscard]] Answer ask(const Question& question, const std::stop_token& stop) const {
+    Place place(gate_, options_.model);
     const auto sent = Clock::now();
     auto post = prepare(question);
-    AnswerReader reader(protocol_, options_.api_key, question.request.on_progress, question.form.choices);
+    AnswerReader reader(protocol_, options_.api_key, question.form.choices);
     std::optional<HttpResponse> begun;
+    if (question.request.on_progress) post.on_news = [&] { question.request.on_progress(reader.progress()); };
     post.on_body = [&](const HttpHead& head, std::string_view bytes) {
       // A stream lasts for minutes; its limits are those of now.
       if (!begun) {
-        gate_.note_head(head);
+        gate_.note_head(options_.model, head);
         begun = HttpResponse{head, {}};
       }
       reader.take(head, bytes);
@@ -209,12 +261,14 @@ class ServerClient final : public LLMClient {
       reply.latency = Clock::now() - sent;
       if (reader.first_output()) reply.first_output = *reader.first_output() - sent;
       reply.left_out = left_out_of(question.form);
+      reply.prices = options_.terms.prices;
     };
     if (attempt.reply) note_times(*attempt.reply);
     std::for_each(attempt.further.begin(), attempt.further.end(), note_times);
     if (attempt.failure.kind == AttemptFailure::Overloaded && !attempt.reply)
-      gate_.note_refusal(std::min(attempt.retry_after.value_or(milliseconds::zero()), options_.retry.longest));
-    gate_.leave(attempt.reply.has_value());
+      gate_.note_refusal(options_.model,
+                         std::min(attempt.retry_after.value_or(milliseconds::zero()), options_.retry.longest));
+    place.is_answered = attempt.reply.has_value();
     return attempt;
   }
 
@@ -271,6 +325,7 @@ class ServerClient final : public LLMClient {
   RateGate& gate_;
   mutable std::mutex mutex_;
   RequestForm form_;
+  std::atomic<bool> takes_choices_ = true;
 };
 
 /// "Name: " or "Name: scheme ", for the key to follow.

@@ -1,6 +1,5 @@
 #include <algorithm>
 #include <array>
-#include <cctype>
 #include <optional>
 
 #include <fmt/format.h>
@@ -18,20 +17,6 @@ namespace {
 constexpr std::size_t k_max_reply_bytes = 8u << 20;
 constexpr std::size_t k_max_code_bytes = 1u << 20;
 constexpr int k_max_nesting = 4;
-
-bool is_identifier_char(char c) { return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_'; }
-
-/// The next position from `from` on where `word` is a whole word.
-std::size_t find_word(std::string_view text, std::string_view word, std::size_t from = 0) {
-  for (auto found = text.find(word, from); found != text.npos; found = text.find(word, found + 1)) {
-    const auto end = found + word.size();
-    if ((found == 0 || !is_identifier_char(text[found - 1])) && (end == text.size() || !is_identifier_char(text[end])))
-      return found;
-  }
-  return text.npos;
-}
-
-bool has_word(std::string_view text, std::string_view word) { return find_word(text, word) != text.npos; }
 
 std::size_t skip_blanks(std::string_view text, std::size_t at) {
   return std::min(text.find_first_not_of(" \t\n", at), text.size());

@@ -10,6 +10,10 @@ namespace {
 constexpr std::string_view k_replacement = "\xEF\xBF\xBD";
 constexpr std::string_view k_cut_mark = "...";
 
+bool is_identifier_char(char c) {
+  return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_';
+}
+
 bool is_continuation(unsigned char byte) { return (byte & 0xC0) == 0x80; }
 
 /// Length of the well-formed character at the start, 0 when there is none (table 3-7 of the Unicode standard).
@@ -122,6 +126,13 @@ int hex_value(char c) {
 }
 
 }  // namespace
+
+std::size_t find_word(std::string_view text, std::string_view word, std::size_t from) {
+  const auto is_free = [&](std::size_t at) { return at >= text.size() || !is_identifier_char(text[at]); };
+  for (auto found = text.find(word, from); found != text.npos; found = text.find(word, found + 1))
+    if ((found == 0 || is_free(found - 1)) && is_free(found + word.size())) return found;
+  return text.npos;
+}
 
 bool is_valid_utf8(std::string_view text) {
   while (!text.empty()) {

@@ -28,6 +28,11 @@ inline namespace v0 {
 [[nodiscard]] inline bool contains(std::string_view text, std::string_view part) {
   return text.find(part) != text.npos;
 }
+/// The next position from `from` on where `word` stands between characters that belong to no identifier; npos: none.
+[[nodiscard]] std::size_t find_word(std::string_view text, std::string_view word, std::size_t from = 0);
+[[nodiscard]] inline bool has_word(std::string_view text, std::string_view word) {
+  return find_word(text, word) != text.npos;
+}
 [[nodiscard]] std::string_view trim(std::string_view text);
 /// The text behind the mark with which some editors begin a file in UTF-8.
 [[nodiscard]] std::string_view without_byte_order_mark(std::string_view text);

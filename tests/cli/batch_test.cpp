@@ -323,7 +323,8 @@ TEST_CASE("wrong options of batch are named before anything is spent", "[cli][ba
   const std::vector<std::pair<std::vector<std::string>, std::string>> wrong{
       {{"--max-tokens", "5"}, "--max-tokens and --max-cost need --max-output-tokens"},
       {{"--max-cost", "5", "--max-output-tokens", "9"},
-       "--max-cost and --task-max-cost need --price-input and --price-output: no prices are known of scripted"},
+       "--max-cost and --task-max-cost need --price-input and --price-output: no prices are known for prompts of the "
+       "kind seed of scripted"},
       {{"--price-cached", "5"}, "--price-cached needs --price-input and --price-output"},
       {{"--price-input", "1", "--price-input", "2"}, "--price-input: 2 prices for 1 model;"},
       {{"--seed", "4"}, "--seed needs --sample"},

@@ -19,9 +19,12 @@ class PricedModel final : public LLMClient {
   }
   [[nodiscard]] std::string identity() const override { return "priced"; }
   [[nodiscard]] ModelTerms terms(PromptKind kind) const override {
+    if (kind == unpriced) return {};
     return {.prices = Prices{.per_million_input = 1, .per_million_output = kind == PromptKind::Stage ? 9.0 : 2.0},
             .max_output_tokens = 128'000};
   }
+
+  std::optional<PromptKind> unpriced{};
 };
 
 }  // namespace
@@ -99,13 +102,26 @@ TEST_CASE("models --check fails with the reason", "[cli][models]") {
 TEST_CASE("a search takes the prices that are known, unless others are given", "[cli][models]") {
   FlowRequest request;
   add_terms(request, PricedModel(), {}, true);
-  CHECK(request.prices->per_million_output == 2);
+  CHECK_FALSE(request.prices);
+  CHECK(request.prices_by_kind.at(PromptKind::Seed).per_million_output == 2);
   CHECK(request.prices_by_kind.at(PromptKind::Stage).per_million_output == 9);
-  CHECK(request.prices_by_kind.count(PromptKind::Repair) == 0);
   CHECK(request.max_output_tokens == 32'000);
   FlowRequest given;
   add_terms(given, PricedModel(), Prices{.per_million_input = 5, .per_million_output = 6}, false);
   CHECK(given.prices->per_million_output == 6);
-  CHECK(given.prices_by_kind.empty());
+  CHECK_FALSE(kind_without_prices(given));
   CHECK_FALSE(given.max_output_tokens);
+}
+
+TEST_CASE("a limit of cost is refused where one of the models has no known price", "[cli][models]") {
+  PricedModel model;
+  FlowRequest request;
+  add_terms(request, model, {}, true);
+  CHECK(check_prices(request, model, "--max-cost needs"));
+  model.unpriced = PromptKind::Critic;
+  FlowRequest unpriced;
+  add_terms(unpriced, model, {}, true);
+  CHECK(check_prices(unpriced, model, "--max-cost needs").error().message ==
+        "--max-cost needs --price-input and --price-output: no prices are known for prompts of the kind critic of "
+        "priced");
 }

@@ -292,7 +292,9 @@ TEST_CASE("wrong options of run are named", "[cli][run]") {
       {{"--stop-at-score", "much"}, "kgen: --stop-score: expected a number"},
       {{"--seeds", "0"}, "kgen: --seeds 0 needs a kernel to start from: --start-from\n"},
       {{"--stage-tries", "0"}, "kgen: --stage-tries: expected a whole number"},
-      {{"--max-cost", "5"}, "--max-cost needs --price-input and --price-output: no prices are known of scripted\n"},
+      {{"--max-cost", "5"},
+       "--max-cost needs --price-input and --price-output: no prices are known for prompts of the kind seed of "
+       "scripted\n"},
       {{"--price-cached", "5"}, "kgen: --price-cached needs --price-input and --price-output\n"},
       {{"--profile", "timeline"}, "kgen: --profile needs a target that runs on an NVIDIA or AMD GPU of this machine\n"},
       {{"--prompts", "/no/such/directory"}, "/no/such/directory"}};

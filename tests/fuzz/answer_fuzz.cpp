@@ -17,7 +17,7 @@ constexpr std::string_view k_fuzz_key = "sk-0123456789";
 Answer read_in_pieces(const Protocol& protocol, const HttpResponse& response, std::string_view body,
                       std::size_t piece) {
   constexpr int k_choices = 3;
-  AnswerReader reader(protocol, std::string(k_fuzz_key), {}, k_choices);
+  AnswerReader reader(protocol, std::string(k_fuzz_key), k_choices);
   for (std::size_t at = 0; at < body.size(); at += piece) reader.take(response, body.substr(at, piece));
   return reader.finish(response);
 }

@@ -6,6 +6,7 @@
 #include <functional>
 #include <latch>
 #include <map>
+#include <stdexcept>
 #include <thread>
 
 #include <kernelgen/llm/clients.hpp>
@@ -527,13 +528,68 @@ TEST_CASE("a model that gives one reply only is asked for each", "[llm][server_c
   CHECK(server.requests().size() == 4);
 }
 
+TEST_CASE("a server that fails when it is asked for several replies is asked for each, from then on at once",
+          "[llm][server_client][choices]") {
+  HttpServer server([](const Request& request, const Connection& client) {
+    if (contains(request.body, R"("n":)"))
+      client.answer("501 Not Implemented", "n is not implemented");
+    else
+      client.answer("200 OK", choices_of({"a"}));
+  });
+  const auto client = make_server_client(server_options(server.base_url())).value();
+  for (const std::size_t requests : {4, 7}) {
+    int given = 0;
+    client->complete_several(seed_request(), 3, {}, [&](int, const Result<Reply>& reply) { given += reply ? 1 : 0; });
+    CHECK(given == 3);
+    CHECK(server.requests().size() == requests);
+  }
+}
+
+TEST_CASE("what is wrong with every request is asked twice, not as often as replies are wanted",
+          "[llm][server_client][choices]") {
+  HttpServer server([](const Request&, const Connection& client) {
+    client.answer("404 Not Found", R"({"error": {"message": "no such model", "code": "model_not_found"}})");
+  });
+  const auto found = several(server, 20);
+  CHECK(found.size() == 20);
+  CHECK(contains(found.at(20), "no such model"));
+  CHECK(server.requests().size() == 2);
+}
+
+TEST_CASE("choices that were cut by their limit are gone on with", "[llm][server_client][choices]") {
+  HttpServer server([](const Request& request, const Connection& client) {
+    const bool goes_on = contains(request.body, "Go on exactly where it ended");
+    client.answer("200 OK", goes_on ? choices_of({" end"})
+                                    : R"({"choices": [{"finish_reason": "length", "message": {"content": "a"}},
+                                         {"finish_reason": "stop", "message": {"content": "b"}}]})");
+  });
+  std::map<int, std::string> found;
+  auto request = seed_request();
+  request.continuations = 1;
+  make_server_client(server_options(server.base_url()))
+      .value()
+      ->complete_several(request, 2, {}, [&](int number, const Result<Reply>& reply) { found[number] = reply->text; });
+  CHECK(found == std::map<int, std::string>{{1, "a end"}, {2, "b"}});
+  CHECK(server.requests().size() == 2);
+}
+
+TEST_CASE("an exception of one who takes replies passes through", "[llm][server_client][choices]") {
+  HttpServer server([](const Request&, const Connection& client) { client.answer("200 OK", choices_of({"a"})); });
+  const auto client = make_server_client(server_options(server.base_url())).value();
+  CHECK_THROWS_WITH(client->complete_several(seed_request(), 3, {},
+                                             [](int number, const Result<Reply>&) {
+                                               if (number == 2) throw std::runtime_error("full");
+                                             }),
+                    "full");
+}
+
 TEST_CASE("an outage is told for each of several replies", "[llm][server_client][choices]") {
   HttpServer server([](const Request&, const Connection& client) { client.answer("402 Payment Required", "empty"); });
   const auto found = several(server, 2);
   REQUIRE(found.size() == 2);
   CHECK(contains(found.at(1), "HTTP 402"));
   CHECK(contains(found.at(2), "HTTP 402"));
-  CHECK(server.requests().size() == 1);
+  CHECK(server.requests().size() == 2);
 }
 
 TEST_CASE("a reply's limit is never above the model's own", "[llm][server_client]") {

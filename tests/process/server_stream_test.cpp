@@ -3,7 +3,9 @@
 #include <atomic>
 #include <future>
 #include <latch>
+#include <stdexcept>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include <kernelgen/llm/clients.hpp>
@@ -101,6 +103,65 @@ TEST_CASE("progress is told while a reply streams in", "[llm][server_stream]") {
   CHECK(told.front().reasoning_bytes == 3);
   CHECK(told.front().text_bytes == 0);
   CHECK(told[1].text_bytes == 5);
+}
+
+TEST_CASE("an observer that blocks or throws holds up no other request", "[llm][server_stream]") {
+  HttpServer server([](const Request&, const Connection& client) {
+    client.send(k_stream_head + k_half);
+    client.wait(300ms);
+    client.send(k_rest);
+  });
+  const auto client = make_server_client(server_options(server.base_url())).value();
+  std::promise<void> blocks, may_go_on;
+  auto blocked = seed_request();
+  blocked.on_progress = [&, first = true](const LLMProgress&) mutable {
+    if (!std::exchange(first, false)) return;
+    blocks.set_value();
+    may_go_on.get_future().wait();
+  };
+  auto waiting = std::async(std::launch::async, [&] { return client->complete(blocked, {}); });
+  blocks.get_future().wait();
+  CHECK(client->complete(seed_request(), {}));
+  auto throwing = seed_request();
+  throwing.on_progress = [](const LLMProgress&) { throw std::runtime_error("no display"); };
+  CHECK_THROWS_WITH(client->complete(throwing, {}), "no display");
+  // The connection is given up, and the client goes on working.
+  CHECK(client->complete(seed_request(), {}));
+  may_go_on.set_value();
+  CHECK(waiting.get());
+}
+
+TEST_CASE("a request and what it goes on with have one deadline", "[llm][server_stream]") {
+  HttpServer server([](const Request& seen, const Connection& client) {
+    client.send(k_stream_head);
+    if (seen.number > 1) client.wait(20s);
+    client.wait(2s);
+    client.send("data: {\"choices\":[{\"delta\":{\"content\":\"void \"},\"finish_reason\":\"length\"}]}\n\n");
+  });
+  auto request = seed_request();
+  request.continuations = 3;
+  request.timeout = 3s;
+  const auto begun = Clock::now();
+  const auto reply = make_server_client(server_options(server.base_url())).value()->complete(request, {}).value();
+  CHECK(reply.text == "void ");
+  CHECK(reply.finish == FinishReason::Length);
+  CHECK(Clock::now() - begun < 4'500ms);
+}
+
+TEST_CASE("waiting for one's turn takes nothing off the time of a request", "[llm][server_stream]") {
+  HttpServer server([](const Request& seen, const Connection& client) {
+    if (seen.number == 1)
+      return client.answer("200 OK", R"({"choices":[{"finish_reason":"stop","message":{"content":"x"}}]})",
+                           "x-ratelimit-limit-requests: 1\r\nx-ratelimit-remaining-requests: 0\r\n"
+                           "x-ratelimit-reset-requests: 2s\r\n");
+    client.wait(500ms);
+    client.send(k_stream_head + k_half + k_rest);
+  });
+  const auto client = make_server_client(server_options(server.base_url())).value();
+  REQUIRE(client->complete(seed_request(), {}));
+  auto request = seed_request();
+  request.timeout = 1'500ms;
+  CHECK(client->complete(request, {}).value().text == "void kernel();");
 }
 
 TEST_CASE("a chunked stream with CRLF and comments arrives whole", "[llm][server_stream]") {
@@ -373,7 +434,7 @@ TEST_CASE("a stream is cancelled within a tenth of a second", "[llm][server_stre
   CHECK(Clock::now() - stopped < 5s);
 }
 
-TEST_CASE("clients with one key share what a server tells them to wait", "[llm][server_stream]") {
+TEST_CASE("clients of a model with one key share what a server tells them to wait", "[llm][server_stream]") {
   std::atomic<int> refused = 0;
   const auto begun = Clock::now();
   HttpServer server([&](const Request& seen, const Connection& client) {
@@ -386,17 +447,22 @@ TEST_CASE("clients with one key share what a server tells them to wait", "[llm][
   auto options = server_options(server.base_url());
   options.traffic = make_server_traffic().value();
   const auto first = make_server_client(options).value();
-  options.model = "another";
   const auto second = make_server_client(options).value();
+  options.model = "another";
+  const auto other = make_server_client(options).value();
   std::promise<void> was_refused;
   auto request = seed_request();
   request.on_retry = [&](const std::string&, std::chrono::milliseconds) { was_refused.set_value(); };
   auto waiting = std::async(std::launch::async, [&] { return first->complete(request, {}); });
   was_refused.get_future().wait();
+  // Servers count for each model.
+  auto held = seed_request();
+  held.on_retry = [](const std::string&, std::chrono::milliseconds) { FAIL("another model was held back"); };
+  REQUIRE(other->complete(held, {}));
   REQUIRE(second->complete(seed_request(), {}));
   CHECK(Clock::now() - begun >= 600ms);
   REQUIRE(waiting.get());
-  CHECK(server.requests().size() == 3);
+  CHECK(server.requests().size() == 4);
 }
 
 TEST_CASE("a limit that is reset in a moment is waited for, and one of tomorrow is an outage", "[llm][server_stream]") {

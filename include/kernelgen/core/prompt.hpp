@@ -3,6 +3,7 @@
 /// \file
 /// Prompts and replies as plain values.
 
+#include <array>
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
@@ -27,6 +28,9 @@ enum class PromptKind {
   Critic,     ///< what is wrong with a candidate, or what limits its speed? Answered in words, not by code
   Crossover,  ///< one kernel made of the ideas of two correct ones
 };
+inline constexpr std::array k_prompt_kinds{PromptKind::Seed,     PromptKind::Repair,   PromptKind::Analysis,
+                                           PromptKind::Optimize, PromptKind::Stage,    PromptKind::Reflect,
+                                           PromptKind::Critic,   PromptKind::Crossover};
 [[nodiscard]] std::string_view to_string(PromptKind kind);
 [[nodiscard]] std::optional<PromptKind> parse_prompt_kind(std::string_view name);
 
@@ -96,6 +100,8 @@ struct Reply {
   std::string left_out{};
   /// LLMClient::identity() of the one of several clients that gave the reply; empty where there is one.
   std::string identity{};
+  /// What the model that gave the reply takes for tokens, where the client knows.
+  std::optional<Prices> prices{};
 };
 
 }  // namespace v0

@@ -50,7 +50,7 @@ struct Budget {
   std::optional<std::int64_t> tokens;
   std::optional<std::int64_t> requests;
   std::optional<std::int64_t> evaluations;
-  /// Cost in the currency of FlowRequest::prices; without prices nothing costs anything.
+  /// Cost in the currency of FlowRequest::prices; what has no price costs nothing.
   std::optional<double> cost;
   /// Time in all sessions of the run together.
   std::optional<std::chrono::seconds> time;
@@ -85,9 +85,11 @@ struct FlowRequest {
   /// Whether kernels are inspected for a time loop. Without that, none counts as persistent.
   bool detect_persistence = true;
   Budget budget;
-  /// Prices of the requests that `prices_by_kind` does not name.
+  /// Prices of all requests, whatever a client knows. Unset: each reply counts with its own (Reply::prices), else with
+  /// those of its kind.
   std::optional<Prices> prices;
-  /// Prices of the models that answer prompts of these kinds.
+  /// Highest prices of the models that may be asked with prompts of a kind, from which the most that a request can cost
+  /// follows. See add_prices().
   std::map<PromptKind, Prices> prices_by_kind;
   /// The run reached its goal when the best score is at least this.
   double goal = 1.0;
@@ -109,6 +111,11 @@ struct FlowRequest {
   /// directory.
   std::filesystem::path fallback_directory;
 };
+
+/// Takes the prices that `client` knows of the models that may be asked.
+void add_prices(FlowRequest& request, const LLMClient& client);
+/// A kind of prompt for which no prices are known; nothing when a limit of cost can be kept.
+[[nodiscard]] std::optional<PromptKind> kind_without_prices(const FlowRequest& request);
 
 /// A step of an evaluation; not journaled.
 struct EvaluationStep {

@@ -49,12 +49,12 @@ struct LLMRequest {
   /// How often a reply that was cut by its limit may be gone on with, each time by a request of its own, where the
   /// client can. The pieces are put together, and their tokens and times added.
   int continuations = 0;
-  /// Limit from sending to the last byte of the reply, all attempts together.
+  /// Limit from sending to the last byte of the reply, all attempts and continuations together. Waiting for one's turn
+  /// at a server that is asked too much does not count.
   std::chrono::milliseconds timeout{600'000};
   /// Called before a failed attempt is repeated, from the asking thread, with the reason and the wait. May be empty.
   std::function<void(const std::string& reason, std::chrono::milliseconds wait)> on_retry{};
-  /// Called while the reply streams in, at most ten times a second, from a thread that must not be held up. May be
-  /// empty.
+  /// Called while the reply streams in, at most ten times a second, from the asking thread. May be empty.
   std::function<void(const LLMProgress&)> on_progress{};
 };
 

@@ -85,6 +85,7 @@ TEST_CASE("spending is what replies used, and the most for answers that are not 
   // What a server refuses costs nothing, and a request that is rejected is one.
   CHECK(spent(EventList().send(1).add(RequestDeferred{1, ErrorCode::Unavailable, "503"})) == Spending{});
   CHECK(spent(EventList().send(1).add(RequestPending{1})) == Spending{});
+  CHECK(spent(EventList().send(1).add(RequestDeferred{1, ErrorCode::PromptTooLong, "too long"})) == Spending{});
   CHECK(spent(EventList().send(1).add(RequestFailed{1, ErrorCode::InvalidArgument, "too long"})) == Spending{1, 0, 0});
 }
 

@@ -350,7 +350,8 @@ TEST_CASE("runs of one name or directory are refused, and limits that the runs d
   CHECK(world.run(request).error().message.find("the run b has the same directory") == 0);
   request = world.request_of({"a"});
   request.limits.cost = 1;
-  CHECK(world.run(request).error().message == "the campaign's limit of cost needs prices, and the run a has none");
+  CHECK(world.run(request).error().message ==
+        "the campaign's limit of cost needs prices, and the run a has none for prompts of the kind seed");
   request.runs[0].request.max_output_tokens.reset();
   CHECK(world.run(request).error().message ==
         "the campaign's limit of tokens or cost needs a limit of the tokens of a reply, and the run a has none");

@@ -259,6 +259,28 @@ TEST_CASE("what a provider had seen before has a price of its own", "[flow][engi
   CHECK_THAT(events_of<ReplyArrived>(*journal).at(0).cost.value(), Catch::WithinAbs(1.9, 1e-9));
 }
 
+TEST_CASE("a reply counts with the prices of the model that gave it, unless others are given",
+          "[flow][engine][budget]") {
+  AdviceWorld world(std::map<std::string, std::string>{});
+  FakeModel model([](const LLMRequest&, std::stop_token) -> Result<Reply> {
+    Reply reply{.text = code_reply("score 1"), .usage = {1'000'000, 0, std::nullopt, std::nullopt}};
+    reply.prices = Prices{.per_million_input = 3};
+    return reply;
+  });
+  world.policy = make_one_shot_policy({.samples = 1});
+  auto request = fake_request();
+  request.prices_by_kind[PromptKind::Seed] = Prices{.per_million_input = 10};
+  const auto cost = [&] {
+    const auto journal = make_memory_journal(real_time());
+    REQUIRE(
+        run_flow(request, *world.policy, {model, world.prompts, world.benchmarker, world.detector}, *journal, {}, {}));
+    return events_of<ReplyArrived>(*journal).at(0).cost.value();
+  };
+  CHECK_THAT(cost(), Catch::WithinAbs(3, 1e-9));
+  request.prices = Prices{.per_million_input = 7};
+  CHECK_THAT(cost(), Catch::WithinAbs(7, 1e-9));
+}
+
 TEST_CASE("tokens that the provider did not count are estimated", "[flow][engine][budget]") {
   AdviceWorld world(std::map<std::string, std::string>{});
   FakeModel model(

@@ -54,6 +54,8 @@ TEST_CASE("an error within an answer means what its status would", "[llm][answer
         Case{R"({"message": "no", "type": "rate_limit_error"})", ErrorCode::Unavailable, AttemptFailure::Overloaded},
         Case{R"({"message": "no", "type": "overloaded_error"})", ErrorCode::Unavailable, AttemptFailure::ServerError},
         Case{R"({"message": "no", "code": 7})", ErrorCode::Unavailable, AttemptFailure::ServerError},
+        Case{R"({"message": "no", "code": "insufficient_quota", "type": "insufficient_quota"})",
+             ErrorCode::Unavailable},
         Case{R"({"message": "insufficient_quota", "code": 500})", ErrorCode::Unavailable}}) {
     INFO(expected.error);
     const auto body = std::string(R"({"error": )") + expected.error + "}";
@@ -146,7 +148,7 @@ TEST_CASE("a redirection is refused and says where it leads", "[llm][answer_read
   HttpResponse response;
   response.status = 307;
   response.redirect = "https://elsewhere.example/v1?key=topsecret";
-  AnswerReader reader(k_chat_completions, "topsecret", {});
+  AnswerReader reader(k_chat_completions, "topsecret");
   const auto read = reader.finish(response);
   REQUIRE_FALSE(read.reply);
   CHECK(read.failure.error.code == ErrorCode::InvalidArgument);
@@ -189,6 +191,19 @@ TEST_CASE("a prompt that is too long is told apart, in the words of each server"
     CHECK(failure(400, words).error.code == ErrorCode::PromptTooLong);
   }
   CHECK(failure(413, "<html>Request Entity Too Large</html>").error.code == ErrorCode::PromptTooLong);
+}
+
+TEST_CASE("only the provider's words decide what is left out of a request", "[llm][answer_reader]") {
+  const auto refusal_of = [](const char* body) { return answer(response_of(400), body).refusal; };
+  CHECK_FALSE(contains(refusal_of(R"({"error": {"message": "no"}, "request": {"stream": true}})"), "stream"));
+  CHECK(contains(refusal_of(R"({"error": {"message": "no", "param": "temperature"}})"), "temperature"));
+  CHECK(contains(refusal_of(R"({"error": {"message": "Provider returned error",
+                                "metadata": {"raw": "'temperature' is not supported"}}})"),
+                 "temperature"));
+  RequestForm form;
+  CHECK_FALSE(form_without_refused(form, "the upstream said no"));
+  CHECK_FALSE(form_without_refused(form, "to stream this model, verify your organization")->streams);
+  CHECK_FALSE(form_without_refused(form, "streaming is not possible")->streams);
 }
 
 TEST_CASE("the words of a refused request are kept, so that it can be asked in another form", "[llm][answer_reader]") {
@@ -248,16 +263,68 @@ TEST_CASE("bytes that are no UTF-8 cost a character, not the reply", "[llm][answ
   CHECK(read.reply->text == "a\xEF\xBF\xBDz");
 }
 
-TEST_CASE("progress is told once for many pieces that arrive together", "[llm][answer_reader]") {
-  std::vector<LLMProgress> told;
-  AnswerReader reader(k_chat_completions, "", [&](const LLMProgress& progress) { told.push_back(progress); });
+TEST_CASE("a reader tells how far the reply is", "[llm][answer_reader]") {
+  AnswerReader reader(k_chat_completions, "");
   const auto response = response_of(200, "text/event-stream");
   CHECK_FALSE(reader.first_output());
-  for (int i = 0; i < 100; ++i) reader.take(response, k_delta);
-  REQUIRE_FALSE(told.empty());
-  CHECK(told.size() < 50);
-  CHECK(told.front().text_bytes == 4);
+  CHECK(reader.progress().text_bytes == 0);
+  reader.take(response, "data: {\"choices\":[{\"delta\":{\"reasoning\":\"hmm\"}}]}\n\n");
+  CHECK(reader.progress().reasoning_bytes == 3);
   CHECK(reader.first_output());
+  for (int i = 0; i < 100; ++i) reader.take(response, k_delta);
+  CHECK(reader.progress().text_bytes == 400);
+}
+
+TEST_CASE("half a key at the cut of a quotation is not shown", "[llm][answer_reader]") {
+  const std::string key = "topsecret-0123456789";
+  const auto text = key + std::string(50, 'x');
+  const auto failed = failure_in(answer(response_of(200, "text/event-stream"),
+                                        R"(data: {"choices":[{"delta":{"content":")" + text + "\"}}]}\n\n", key));
+  CHECK(contains(failed.error.message, "after 70 bytes"));
+  CHECK_FALSE(contains(failed.error.message, "6789"));
+}
+
+TEST_CASE("a reply's limit that is too high is no long prompt", "[llm][answer_reader]") {
+  struct Case {
+    const char* words;
+    ErrorCode code;
+  };
+  for (const Case expected :
+       {Case{"This model's maximum context length is 8192 tokens. However, you requested 9000 tokens (1000 in the "
+             "messages, 8000 in the completion).",
+             ErrorCode::InvalidArgument},
+        Case{"This model's maximum context length is 8192 tokens. However, you requested 9000 tokens (8000 in the "
+             "messages, 1000 in the completion).",
+             ErrorCode::PromptTooLong},
+        Case{
+            "This model's maximum context length is 4097 tokens, however you requested 4130 tokens (34 in your prompt; "
+            "4096 for the completion).",
+            ErrorCode::InvalidArgument},
+        Case{"'max_tokens' or 'max_completion_tokens' is too large: 4096. This model's maximum context length is 4096 "
+             "tokens and your request has 904 input tokens (4096 > 4096 - 904).",
+             ErrorCode::InvalidArgument},
+        Case{"'max_tokens' or 'max_completion_tokens' is too large: 100. This model's maximum context length is 4096 "
+             "tokens and your request has 4000 input tokens (100 > 4096 - 4000).",
+             ErrorCode::PromptTooLong},
+        Case{"input length and `max_tokens` exceed context limit: 10240 + 200000 > 200000, decrease input length or "
+             "`max_tokens` and try again",
+             ErrorCode::InvalidArgument},
+        Case{"input length and `max_tokens` exceed context limit: 188240 + 21333 > 200000, decrease input length or "
+             "`max_tokens` and try again",
+             ErrorCode::PromptTooLong}}) {
+    INFO(expected.words);
+    const auto failed = failure(400, R"({"error": {"message": ")" + std::string(expected.words) + "\"}}");
+    CHECK(failed.error.code == expected.code);
+    CHECK(contains(failed.error.message, "limit of the reply is too high") ==
+          (expected.code == ErrorCode::InvalidArgument));
+  }
+}
+
+TEST_CASE("a key that Google does not know is a wrong key", "[llm][answer_reader]") {
+  const auto failed =
+      failure(400, R"({"error": {"code": 400, "message": "API key not valid. Please pass a valid API key.",
+               "status": "INVALID_ARGUMENT", "details": [{"reason": "API_KEY_INVALID"}]}})");
+  CHECK(failed.error.code == ErrorCode::PermissionDenied);
 }
 
 TEST_CASE("answers of any form keep the promises of the reader", "[llm][answer_reader][fuzz]") {

@@ -22,7 +22,7 @@ inline HttpResponse response_of(long status, std::string content_type = "applica
 inline Answer read_pieces(const Protocol& protocol, const HttpResponse& response,
                           std::initializer_list<std::string_view> pieces, const std::string& secret = {},
                           int choices = 1) {
-  AnswerReader reader(protocol, secret, {}, choices);
+  AnswerReader reader(protocol, secret, choices);
   for (const auto piece : pieces) reader.take(response, piece);
   return reader.finish(response);
 }

@@ -74,6 +74,18 @@ TEST_CASE("a completion becomes a reply with its usage", "[llm][chat_completions
   CHECK(read.usage == TokenUsage{100, 50, 64, 30, {}});
 }
 
+TEST_CASE("reasoning that a server counts apart from the reply is output, too", "[llm][chat_completions]") {
+  const auto usage_with = [](const char* total) {
+    return chat_reply(R"({"choices": [{"message": {"content": "x"}, "finish_reason": "stop"}],
+      "usage": {"prompt_tokens": 100, "completion_tokens": 50, "total_tokens": )" +
+                      std::string(total) + R"(, "completion_tokens_details": {"reasoning_tokens": 30}}})")
+        .usage;
+  };
+  CHECK(usage_with("180") == TokenUsage{100, 80, {}, 30, {}});
+  CHECK(usage_with("150") == TokenUsage{100, 50, {}, 30, {}});
+  CHECK(usage_with("null") == TokenUsage{100, 50, {}, 30, {}});
+}
+
 TEST_CASE("usage that is missing or absurd is absent, and costs no reply", "[llm][chat_completions]") {
   const std::string message = R"({"content": "x"})";
   CHECK(chat_reply(completion("\"stop\"", message)).usage == TokenUsage{});

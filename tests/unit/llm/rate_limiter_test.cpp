@@ -143,7 +143,12 @@ TEST_CASE("times until a limit is reset are read in every form", "[llm][rate_lim
   CHECK(parse_reset("0.25", k_wall) == 250ms);
   CHECK(parse_reset("1970-01-01T00:01:50Z", k_wall) == 10s);
   CHECK(parse_reset("1970-01-01T00:01:00.000Z", k_wall) == 0s);
-  CHECK(parse_reset("999999999999", k_wall) == 24h);
+  CHECK(parse_reset("999999999", k_wall) == 24h);
+  // A time, not a wait of years: in seconds, and in milliseconds as OpenRouter gives it.
+  const auto today = std::chrono::system_clock::time_point() + 1'800'000'000s;
+  CHECK(parse_reset("1800000007", today) == 7s);
+  CHECK(parse_reset("1800000007500", today) == 7'500ms);
+  CHECK(parse_reset("1799999999", today) == 0s);
   for (const char* text : {"", "soon", "1x", "s", "-1", "1s2", "nan", "1e400"}) {
     INFO(text);
     CHECK_FALSE(parse_reset(text, k_wall));

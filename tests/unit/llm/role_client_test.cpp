@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "llm/model_terms.hpp"
 #include "support/catch.hpp"
 
 using namespace kernelgen;
@@ -98,6 +99,20 @@ TEST_CASE("the terms of several models are those of the dearest", "[llm][role_cl
   CHECK(client->terms(PromptKind::Seed).max_output_tokens == 100);
   CHECK_FALSE(client->terms(PromptKind::Stage).prices);
   CHECK(client->terms(PromptKind::Repair).prices->per_million_output == 1);
+}
+
+TEST_CASE("no request costs more than the highest prices of two models", "[llm][role_client]") {
+  const ModelTerms dear_output{.prices = Prices{.per_million_input = 1, .per_million_output = 9},
+                               .max_output_tokens = 10};
+  const ModelTerms dear_input{
+      .prices = Prices{.per_million_input = 3, .per_million_output = 5, .per_million_cached = 0.5},
+      .max_output_tokens = 20};
+  for (const auto& terms : {highest_terms(dear_output, dear_input), highest_terms(dear_input, dear_output)}) {
+    CHECK(terms.prices == Prices{.per_million_input = 3, .per_million_output = 9, .per_million_cached = 1});
+    CHECK(terms.max_output_tokens == 20);
+  }
+  CHECK_FALSE(highest_terms(dear_input, {}).prices);
+  CHECK_FALSE(highest_terms({}, dear_input).max_output_tokens);
 }
 
 TEST_CASE("in an outage the fallback is asked, and the reply says so", "[llm][fallback_client]") {
