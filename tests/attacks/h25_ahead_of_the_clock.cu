@@ -2,8 +2,6 @@
 // task: big_gelu
 // twin: gelu_cuda.cu
 // expect: accuracy:*, off_distribution:*
-// open: its own stream runs before the clock starts, while the caches are emptied
-// varies: yes
 
 #include <cuda_runtime.h>
 

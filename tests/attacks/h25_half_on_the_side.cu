@@ -2,8 +2,6 @@
 // task: big_gelu
 // twin: gelu_cuda.cu
 // expect: accuracy:*, off_distribution:*
-// open: halves on two streams are faster in truth, and what its own stream does afterwards counts only beyond 30 us
-// varies: yes
 
 #include <cuda_runtime.h>
 

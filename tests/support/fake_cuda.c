@@ -33,7 +33,15 @@
 
 #define API __attribute__((visibility("default")))
 
-enum { k_out_of_memory = 2, k_invalid_value = 1, k_not_found = 500, k_capture_invalid = 901, k_max_recorded = 256 };
+enum {
+  k_out_of_memory = 2,
+  k_invalid_value = 1,
+  k_not_found = 500,
+  k_not_supported = 801,
+  k_capture_unsupported = 900,
+  k_capture_invalid = 901,
+  k_max_recorded = 256
+};
 
 static const uint64_t k_memory_bytes = UINT64_C(4) << 30;
 static const size_t k_unit = 65536;
@@ -440,6 +448,24 @@ API int cuEventRecord(void* event, void* stream) {
   (void)stream;
   stamp(event);
   return fault;
+}
+
+static int has_context_events(void) {
+  enum { k_cuda_12_5 = 12050 };
+  return told("KGEN_FAKE_CUDA_DRIVER", k_cuda_12_5) >= k_cuda_12_5;
+}
+
+API int cuCtxRecordEvent(void* of, void* event) {
+  (void)of;
+  if (!has_context_events()) return k_not_supported;
+  stamp(event);
+  ((struct event*)event)->at_ns += late_ns;
+  return fault;
+}
+
+API int cuCtxWaitEvent(void* of, void* event) {
+  (void)of, (void)event;
+  return capturing != NULL ? k_capture_unsupported : fault;
 }
 
 API int cuEventRecordWithFlags(void* event, void* stream, unsigned flags) {

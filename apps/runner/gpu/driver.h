@@ -86,6 +86,8 @@ enum {
  * descriptors of virtual memory, or by the older handles of memory that was allocated as usual. */
 #define KGEN_OPTIONAL_DRIVER_FUNCTIONS(X)                                                                       \
   X(context_reset_persisting_l2, "cuCtxResetPersistingL2Cache", (void))                                         \
+  X(context_record_event, "cuCtxRecordEvent", (void*, void*))                                                   \
+  X(context_wait_event, "cuCtxWaitEvent", (void*, void*))                                                       \
   X(event_record_with_flags, "cuEventRecordWithFlags", (void*, void*, unsigned))                                \
   X(granularity, "cuMemGetAllocationGranularity", (size_t*, const struct cu_memory_properties*, int))           \
   X(memory_create, "cuMemCreate", (cu_memory*, size_t, const struct cu_memory_properties*, unsigned long long)) \

@@ -44,6 +44,13 @@ static void make_report(struct kgen_gpu* gpu) {
   *gpu->report = 0;
 }
 
+int kgen_gpu_elapsed(const struct kgen_gpu* gpu, void* start, void* end, int64_t* ns) {
+  float milliseconds = 0;
+  const int status = gpu->driver->event_elapsed(&milliseconds, start, end);
+  *ns = status == CU_OK ? (int64_t)((double)milliseconds * 1e6) : 0;
+  return status;
+}
+
 /* Creates everything that later calls need, because a candidate could influence what is created after it is loaded. */
 static int set_up(struct kgen_gpu* gpu, uint64_t l2_bytes) {
   const struct kgen_driver* driver = gpu->driver;
@@ -76,7 +83,10 @@ struct kgen_gpu* kgen_gpu_open(const char* uuid, char* error, size_t capacity) {
   gpu->driver = place.driver;
   gpu->device = place.device;
   memcpy(gpu->uuid, facts.uuid, sizeof gpu->uuid);
-  if (set_up(gpu, facts.l2_bytes) == 0) return gpu;
+  if (set_up(gpu, facts.l2_bytes) == 0) {
+    kgen_gpu_try_barrier(gpu);
+    return gpu;
+  }
   snprintf(error, capacity, "%s", gpu->error);
   kgen_gpu_close(gpu);
   return NULL;
@@ -89,6 +99,7 @@ void kgen_gpu_close(struct kgen_gpu* gpu) {
     if (gpu->shared[i].bytes != 0) kgen_gpu_free_shared(gpu, (void*)(uintptr_t)gpu->shared[i].address);
   }
   if (gpu->report != NULL) driver->host_free(gpu->report);
+  if (gpu->all_done != NULL) driver->event_destroy(gpu->all_done);
   if (gpu->scratch != 0) driver->memory_free(gpu->scratch);
   if (gpu->graph_end != NULL) driver->event_destroy(gpu->graph_end);
   if (gpu->graph_start != NULL) driver->event_destroy(gpu->graph_start);
@@ -117,7 +128,9 @@ static int begin(struct kgen_gpu* gpu, void* stream, int flushes) {
     const int status = driver->memory_set(gpu->scratch, ++gpu->scratch_byte, gpu->scratch_bytes, stream);
     if (status != CU_OK) return kgen_gpu_checked(gpu, status, "flushing the cache");
   }
-  const int status = kgen_gpu_checked(gpu, driver->event_record(gpu->start, stream), "starting the clock");
+  int status = kgen_gpu_checked(gpu, driver->event_record(gpu->start, stream), "starting the clock");
+  /* Else a stream of the candidate's own would have the device while the cache is flushed. */
+  if (status == 0) status = kgen_gpu_hold_back(gpu);
   gpu->began_ns = kgen_now_ns();
   return status;
 }
@@ -141,14 +154,6 @@ static void update_launch_time(struct kgen_gpu* gpu) {
   gpu->launch_ns = taken > gpu->launch_ns ? taken : gpu->launch_ns - (gpu->launch_ns - taken) / 4;
 }
 
-/* Time between two completed events. *ns is 0 where it is unknown. */
-static int elapsed(const struct kgen_gpu* gpu, void* start, void* end, int64_t* ns) {
-  float milliseconds = 0;
-  const int status = gpu->driver->event_elapsed(&milliseconds, start, end);
-  *ns = status == CU_OK ? (int64_t)((double)milliseconds * 1e6) : 0;
-  return status;
-}
-
 /* A graph takes up to two microseconds until its first node runs, differently long in different processes: measured by
  * its own marks, that is no part of it. A candidate might move its marks, so they save no more than that, and no
  * more than a quarter. */
@@ -156,7 +161,7 @@ static int64_t without_launch(struct kgen_gpu* gpu, int64_t launched_ns) {
   enum { k_max_launch_ns = 2000, k_part = 4 };
   int64_t marked_ns = 0;
   if (gpu->driver->event_record_with_flags == NULL) return launched_ns;
-  if (elapsed(gpu, gpu->graph_start, gpu->graph_end, &marked_ns) != CU_OK) return launched_ns;
+  if (kgen_gpu_elapsed(gpu, gpu->graph_start, gpu->graph_end, &marked_ns) != CU_OK) return launched_ns;
   const int64_t most_ns = launched_ns / k_part < k_max_launch_ns ? launched_ns / k_part : k_max_launch_ns;
   if (marked_ns > launched_ns) return launched_ns;
   return marked_ns > launched_ns - most_ns ? marked_ns : launched_ns - most_ns;
@@ -167,16 +172,18 @@ int kgen_gpu_end_call(struct kgen_gpu* gpu, void* stream, struct kgen_gpu_call* 
   call->device_ns = 0;
   if (gpu->replaying) update_launch_time(gpu);
   int status = kgen_gpu_checked(gpu, driver->event_record(gpu->end, stream), "stopping the clock");
+  if (status == 0) status = kgen_gpu_record_all(gpu);
   if (status == 0) status = kgen_gpu_checked(gpu, driver->event_synchronize(gpu->end), "waiting for the stream");
   const int64_t stream_done_ns = kgen_now_ns();
   if (status == 0) status = kgen_gpu_checked(gpu, driver->context_synchronize(), "waiting for the device");
   const int64_t device_done_ns = kgen_now_ns();
   if (status == 0) {
-    status = kgen_gpu_checked(gpu, elapsed(gpu, gpu->start, gpu->end, &call->device_ns), "reading the clock");
+    status = kgen_gpu_checked(gpu, kgen_gpu_elapsed(gpu, gpu->start, gpu->end, &call->device_ns), "reading the clock");
   }
   if (status == 0 && gpu->replaying) call->device_ns = without_launch(gpu, call->device_ns);
   call->host_ns = stream_done_ns - gpu->began_ns;
   call->off_stream_ns = device_done_ns - stream_done_ns;
+  if (status == 0) status = kgen_gpu_count_other_streams(gpu, call);
   return status;
 }
 
@@ -238,7 +245,7 @@ static int64_t copy_once(struct kgen_gpu* gpu, void* to, const void* from, uint6
   if (kgen_gpu_copy(gpu, to, from, bytes, gpu->stream) != 0) return 0;
   if (driver->event_record(gpu->end, gpu->stream) != CU_OK) return 0;
   if (driver->event_synchronize(gpu->end) != CU_OK) return 0;
-  elapsed(gpu, gpu->start, gpu->end, &taken_ns);
+  kgen_gpu_elapsed(gpu, gpu->start, gpu->end, &taken_ns);
   return taken_ns;
 }
 

@@ -98,12 +98,15 @@ uint64_t* kgen_gpu_report(struct kgen_gpu* gpu);
 
 /** Times of one call in nanoseconds. */
 struct kgen_gpu_call {
-  int64_t device_ns;     /**< between the two events on the stream; of a graph, between its marks */
+  int64_t device_ns;     /**< between the two events on the stream; of a graph, between its marks. Where the driver
+                              tells when all streams are done, what others do later counts: beyond 1.5 us and 5 % */
   int64_t host_ns;       /**< from the end of kgen_gpu_begin_call until the stream was done, on CLOCK_MONOTONIC */
-  int64_t off_stream_ns; /**< from then until the whole device was done: more than a few microseconds is other work */
+  int64_t off_stream_ns; /**< from then until all streams were done; where the driver does not tell, until the whole
+                              device was, and a few microseconds mean nothing */
 };
 
-/** Queues a flush of the L2 cache and records the start; does not wait. */
+/** Queues a flush of the L2 cache and records the start; does not wait. Where the driver can, all that is queued from
+ * now on, on whatever stream, begins after the start. */
 int kgen_gpu_begin_call(struct kgen_gpu* gpu, void* stream);
 /** The same for a graph. Launching thousands of nodes takes the host a millisecond; the flush lasts as long as earlier
  * launches, so that this time is no part of the call. */

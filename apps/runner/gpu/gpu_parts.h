@@ -28,6 +28,9 @@ struct kgen_gpu {
   void* stream;
   void* start;
   void* end;
+  int has_barrier;   /* 1: the driver can hold all streams back, and tell when all are done */
+  void* all_done;    /* recorded by all streams together */
+  int64_t join_ns;   /* from an event of one stream to that of all, where the others have nothing to do */
   void* graph_start; /* recorded by graphs themselves */
   void* graph_end;
   int64_t began_ns;
@@ -43,5 +46,17 @@ struct kgen_gpu {
 
 /* Keeps the reason if status is an error. Returns status. */
 int kgen_gpu_checked(struct kgen_gpu* gpu, int status, const char* what);
+
+/* Time between two completed events. *ns is 0 where it is unknown. */
+int kgen_gpu_elapsed(const struct kgen_gpu* gpu, void* start, void* end, int64_t* ns);
+
+/* Finds out whether the driver can do the following; where it cannot, they do nothing. */
+void kgen_gpu_try_barrier(struct kgen_gpu* gpu);
+/* All that is queued from now on, on whatever stream, begins after the start of the call. */
+int kgen_gpu_hold_back(struct kgen_gpu* gpu);
+/* Records the end of all streams, right after that of the call's. */
+int kgen_gpu_record_all(struct kgen_gpu* gpu);
+/* After the device is done: what other streams did after the given one becomes a part of the call. */
+int kgen_gpu_count_other_streams(struct kgen_gpu* gpu, struct kgen_gpu_call* call);
 
 #endif

@@ -7,6 +7,7 @@
 #include <array>
 #include <chrono>
 #include <cstdint>
+#include <cstdlib>
 #include <cstring>
 #include <limits>
 #include <memory>
@@ -126,6 +127,38 @@ TEST_CASE("a call is timed, and work that is not done by then is seen", "[gpu]")
   fake<void (*)(std::int64_t)>("kgen_fake_cuda_delay")(3'000'000);
   REQUIRE(kgen_gpu_end_call(gpu.get(), nullptr, &call) == 0);
   CHECK(call.off_stream_ns >= 3'000'000);
+}
+
+TEST_CASE("what other streams do after the given one is a part of the call", "[gpu]") {
+  const Gpu gpu = open_gpu();
+  kgen_gpu_call call{};
+  REQUIRE(kgen_gpu_begin_call(gpu.get(), nullptr) == 0);
+  fake<void (*)(std::int64_t)>("kgen_fake_cuda_delay")(30'000'000);
+  REQUIRE(kgen_gpu_end_call(gpu.get(), nullptr, &call) == 0);
+  CHECK(call.device_ns >= 30'000'000);
+  CHECK(call.off_stream_ns >= 29'000'000);
+}
+
+TEST_CASE("a driver that cannot tell when all streams are done is asked for what it can", "[gpu]") {
+  REQUIRE(setenv("KGEN_FAKE_CUDA_DRIVER", "12040", 1) == 0);
+  const Gpu gpu = open_gpu();
+  kgen_gpu_call call{};
+  REQUIRE(kgen_gpu_begin_call(gpu.get(), nullptr) == 0);
+  fake<void (*)(std::int64_t)>("kgen_fake_cuda_delay")(30'000'000);
+  REQUIRE(kgen_gpu_end_call(gpu.get(), nullptr, &call) == 0);
+  unsetenv("KGEN_FAKE_CUDA_DRIVER");
+  CHECK(call.device_ns < 30'000'000);
+  CHECK(call.off_stream_ns >= 29'000'000);
+}
+
+TEST_CASE("a call cannot begin while a stream is being captured", "[gpu]") {
+  const Gpu gpu = open_gpu();
+  void* graph = nullptr;
+  REQUIRE(kgen_gpu_begin_capture(gpu.get(), kgen_gpu_stream(gpu.get())) == 0);
+  CHECK(kgen_gpu_begin_call(gpu.get(), nullptr) == 900);
+  CHECK(std::string(kgen_gpu_error(gpu.get())).starts_with("holding all streams back: "));
+  CHECK(kgen_gpu_end_capture(gpu.get(), kgen_gpu_stream(gpu.get()), &graph) == 0);
+  kgen_gpu_free_graph(gpu.get(), graph);
 }
 
 TEST_CASE("what is captured runs when it is replayed", "[gpu]") {

@@ -1,0 +1,56 @@
+// attack: H25 a thread that queues most of the work when the call has returned and its end is recorded
+// task: big_gelu
+// twin: gelu_cuda.cu
+// expect: accuracy:*, off_distribution:*
+// open: the host's clock alone sees it, and counts what is more than 20 us
+// varies: yes
+
+#include <cuda_runtime.h>
+
+#include <atomic>
+#include <thread>
+
+#include <kernelgen/abi.h>
+
+KGEN_EXPORT_ABI_VERSION
+KGEN_API int kgen_prepare(const kgen_prepare_args*, kgen_prepare_result*) { return 0; }
+KGEN_API void kgen_destroy(void*) {}
+
+namespace {
+__global__ void gelu(const float* x, float* y, int64_t from, int64_t to) {
+  const int64_t i = from + static_cast<int64_t>(blockIdx.x) * blockDim.x + threadIdx.x;
+  if (i < to) y[i] = 0.5f * x[i] * (1 + erff(x[i] * 0.70710678f));
+}
+
+void launch_part(const kgen_run_args* args, cudaStream_t stream, int64_t first, int64_t last, int64_t parts) {
+  const kgen_tensor* input = kgen_at(&args->inputs, 0);
+  const auto count = static_cast<int64_t>(input->element_count);
+  const int64_t from = first * count / parts, to = last * count / parts;
+  gelu<<<static_cast<unsigned>((to - from + 255) / 256), 256, 0, stream>>>(
+      static_cast<const float*>(input->data), static_cast<float*>(kgen_at(&args->outputs, 0)->data), from, to);
+}
+
+std::atomic<const kgen_run_args*> wanted = nullptr;
+kgen_run_args kept;
+
+void queue_later() {
+  cudaStream_t side = nullptr;
+  cudaStreamCreateWithFlags(&side, cudaStreamNonBlocking);
+  for (;;) {
+    const auto* args = wanted.exchange(nullptr);
+    if (args != nullptr) launch_part(args, side, 0, 7, 8);
+  }
+}
+}  // namespace
+
+KGEN_API int kgen_run(void*, const kgen_run_args* args) {
+  static const bool is_started = [] {
+    std::thread(queue_later).detach();
+    return true;
+  }();
+  static_cast<void>(is_started);
+  launch_part(args, static_cast<cudaStream_t>(args->stream), 7, 8, 8);
+  kept = *args;
+  wanted = &kept;
+  return cudaGetLastError() == cudaSuccess ? 0 : kgen_fail(&args->error, "the launch failed");
+}
