@@ -19,10 +19,18 @@ function headlines(data) {
           usage.cost === null ? "no prices are known" : `${numberText(usage.cost)} in all`),
       tile(
           "Tokens per correct kernel", numberText(figures.tokens_per_correct && Math.round(figures.tokens_per_correct)),
-          usage.total_tokens === null ? "the model did not report them" : `${numberText(usage.total_tokens)} in all`),
+          usage.total_tokens === null ? "the model did not report them" :
+                                        `${numberText(usage.total_tokens)} in all` + cachedText(usage)),
       tile(
           "Not over", String(totals.unfinished),
           totals.damaged ? `${countText(totals.damaged, "journal")} damaged` : "unfinished runs"));
+}
+
+/** The share of the input that came from the providers' caches, where they tell. */
+function cachedText(usage) {
+  return usage.cached_tokens && usage.input_tokens ?
+      `, ${percentText(usage.cached_tokens / usage.input_tokens)} of the input from a cache` :
+      "";
 }
 
 function curves(data) {

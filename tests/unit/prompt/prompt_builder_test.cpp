@@ -386,6 +386,15 @@ TEST_CASE("a candidate's text neither ends its block nor begins one", "[prompt][
   CHECK_FALSE(holds(text, "~~~~ ##"));
 }
 
+TEST_CASE("a new attempt after a reply without code speaks of no kernel", "[prompt][builder]") {
+  auto request = sample_prompt_request(PromptKind::Reflect);
+  CHECK(contains(built(request).text, "The kernel shown is an earlier attempt"));
+  request.base->source.clear();
+  const auto text = built(request).text;
+  CHECK(contains(text, "An earlier attempt gave no kernel"));
+  CHECK_FALSE(contains(text, "The kernel shown"));
+}
+
 TEST_CASE("errors of outputs come with their call", "[prompt][builder][verdict]") {
   const auto text = built(sample_prompt_request(PromptKind::Reflect)).text;
   CHECK(holds(text, "distribution negate, weight set 2, call 3"));
