@@ -2,7 +2,8 @@
 # Installs what building and running kernelgen needs and this machine lacks. Returns quickly when everything is installed.
 #
 #   tools/setup.sh         what `tools/demo.sh` needs: compiler, libraries, a Python with torch
-#   tools/setup.sh --dev   also what `tools/test.sh` needs: clang, clang-format, clang-tidy, doxygen, shellcheck, hipcc, chromium
+#   tools/setup.sh --dev   also what `tools/test.sh` needs: clang, clang-format, clang-tidy, doxygen, shellcheck, hipcc, chromium,
+#                          and in .venv what the Python package is built with (requirements-dev.txt)
 #
 # Packages come from apt on Debian and Ubuntu (sudo only where something is missing and you are not root). Python is,
 # in this order: $KGEN_PYTHON; a python3 on the path that has torch >= 2.4; .venv, made from requirements.txt.
@@ -181,6 +182,19 @@ setup_python() {
   say "python: $KGEN_PYTHON ($found)"
 }
 
+# What the Python package is built and tested with. A Python that is not ours stays as it is, and without this the package
+# is not built.
+setup_python_package() {
+  "$KGEN_PYTHON" -m nanobind --version > /dev/null 2>&1 && return
+  if [ "$KGEN_PYTHON" != "$PWD/.venv/bin/python" ]; then
+    say "python: it has no nanobind, so the Python package is not built: $KGEN_PYTHON -m pip install -r requirements-dev.txt"
+    return
+  fi
+  say "python: installing what the Python package is built with"
+  .venv/bin/python -m pip install --quiet --disable-pip-version-check -r requirements-dev.txt ||
+    say "python: that failed, so the Python package is not built; see above"
+}
+
 # setup demo|dev
 setup() {
   # errexit is off inside a function that is called as a condition, so failures are returned explicitly.
@@ -190,6 +204,9 @@ setup() {
     setup_packages_elsewhere "$1" || return
   fi
   setup_python
+  if [ "$1" = dev ]; then
+    setup_python_package
+  fi
 }
 
 if [ "${BASH_SOURCE[0]}" = "$0" ]; then

@@ -1,0 +1,80 @@
+"""What the extension calls when a judge, a model or a policy is written in Python."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from typing import Any
+
+from . import _core
+from ._codec import encode
+from .flow_records import Action, action_result_from
+from .judges import Benchmarker, EvaluationProgress, description_from
+from .models import LLMClient, Reply, Request
+from .options import options_from
+from .policies import Decision, Policy, SearchFacts
+from .records import EvaluationRecord, TaskDescription
+from .tasks import Candidate, Task
+
+action_result = action_result_from
+
+
+def evaluate(judge: Benchmarker, task: dict[str, Any], candidate: dict[str, Any], options: dict[str, Any],
+             report: Callable[[str, str], None], stop: _core.StopToken) -> str:
+    """A record as JSON, from a judge."""
+    def progress(step: EvaluationProgress) -> None:
+        report(step.phase, step.detail)
+
+    asked = Candidate(**candidate)
+    record = judge.evaluate(Task(**task), asked, options_from(options), progress=progress, stop=stop)
+    if not isinstance(record, EvaluationRecord):
+        raise TypeError(f"{type(judge).__name__}.evaluate() returned {type(record).__name__}, not an EvaluationRecord")
+    if record.candidate_id:
+        return record.to_json()
+    # What identifies the record need not be filled in by every judge.
+    return json.dumps({
+        **encode(record), "task_name": task["name"], "task_content_id": task["content_id"], "candidate_id": asked.id,
+        "target": asked.target, "language": asked.language, "mode": options["mode"], "precision": options["precision"]})
+
+
+def describe(judge: Benchmarker, task: dict[str, Any], options: dict[str, Any], stop: _core.StopToken) -> str:
+    """A description as the line of a journal, from a judge."""
+    description = judge.describe(Task(**task), options_from(options), stop=stop)
+    if not isinstance(description, TaskDescription):
+        raise TypeError(
+            f"{type(judge).__name__}.describe() returned {type(description).__name__}, not a TaskDescription")
+    return json.dumps({
+        "schema": 1, "type": "task_described", "time": "", "description": encode(description), "device": [],
+        "gpu": None, "threads": 0})
+
+
+def complete(model: LLMClient, request: dict[str, Any], stop: _core.StopToken) -> dict[str, Any]:
+    """The members of a reply, from a model."""
+    reply = model.complete(Request(**request), stop)
+    if isinstance(reply, str):
+        reply = Reply(reply)
+    if not isinstance(reply, Reply):
+        raise TypeError(f"{type(model).__name__}.complete() returned {type(reply).__name__}, not a Reply or a text")
+    return dict(vars(reply))
+
+
+def policy_options(policy: Policy) -> list[tuple[str, str]]:
+    """The settings of a policy as text, in the order in which journals keep them."""
+    return sorted((str(name), str(value)) for name, value in policy.options().items())
+
+
+def decide(policy: Policy, history: dict[str, Any], facts: dict[str, Any]) -> dict[str, Any]:
+    """The members of a decision, from a policy."""
+    task = facts["task"]
+    decision = policy.decide(history, SearchFacts(
+        facts["target"], description_from(task) if task is not None else None, facts["threads"],
+        frozenset(facts["earlier"])))
+    if not isinstance(decision, Decision):
+        raise TypeError(f"{type(policy).__name__}.decide() returned {type(decision).__name__}, not a Decision")
+    actions = []
+    for action in decision.actions:
+        if not isinstance(action, Action):
+            raise TypeError(f"an action of {type(policy).__name__} is {type(action).__name__}, not an Action")
+        actions.append({**vars(action), "kind": str(action.kind)})
+    return {"actions": actions, "profiles": list(decision.profiles), "best": decision.best,
+            "finished": decision.finished, "reason": decision.reason}

@@ -1,0 +1,346 @@
+#include "adapters.hpp"
+
+#include <unistd.h>
+
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include <kernelgen/core/record.hpp>
+
+#include "convert.hpp"
+
+namespace kernelgen_python {
+
+using namespace kernelgen;
+
+namespace {
+
+nb::object bridge(const char* name) { return nb::module_::import_("kernelgen._bridge").attr(name); }
+
+/// The answer when a callback raised an exception, which the caller of the call gets in place of this error.
+Error callback_failed() { return {ErrorCode::Cancelled, "a callback raised an exception"}; }
+
+/// Holds an object of Python. The references are given up with the GIL, on whatever thread that happens.
+class Held {
+ public:
+  explicit Held(nb::object object) : object_(std::move(object)) {}
+  Held(const Held&) = delete;
+  Held& operator=(const Held&) = delete;
+  ~Held() {
+    const nb::gil_scoped_acquire gil;
+    object_.reset();
+  }
+  [[nodiscard]] const nb::object& get() const { return object_; }
+
+ private:
+  nb::object object_;
+};
+
+/// Calls a method that may raise an exception of this package in place of an error of the library.
+template <class T, class Function>
+Result<T> ask_python(CallState& state, Function&& function) {
+  const nb::gil_scoped_acquire gil;
+  if (state.is_silent()) return callback_failed();
+  try {
+    return function();
+  } catch (nb::python_error& error) {
+    if (auto found = error_of(error)) return *std::move(found);
+    state.keep_exception(error);
+    return callback_failed();
+  } catch (const std::exception& error) {
+    keep_other_exception(state, error);
+    return callback_failed();
+  }
+}
+
+class PythonBenchmarker final : public Benchmarker {
+ public:
+  PythonBenchmarker(CallState& state, nb::object object) : state_(state), object_(std::move(object)) {}
+
+  Result<EvaluationRecord> evaluate(const EvaluationRequest& request, const ProgressCallback& progress,
+                                    std::stop_token stop) override {
+    // The callback of Python may be kept longer than the function behind it lives.
+    const auto current = std::make_shared<const ProgressCallback*>(&progress);
+    auto text = ask_python<std::string>(state_, [&]() -> Result<std::string> {
+      const nb::object report = nb::cpp_function([current](std::string phase, std::string detail) {
+        if (*current != nullptr && **current) {
+          const nb::gil_scoped_release no_gil;
+          (**current)({std::move(phase), std::move(detail)});
+        }
+      });
+      const nb::object answer = bridge("evaluate")(object_.get(), dict_of(request.task), dict_of(request.candidate),
+                                                   dict_of(request.options), report, nb::cast(StopToken(stop)));
+      return nb::cast<std::string>(answer);
+    });
+    *current = nullptr;
+    if (!text) return std::move(text).error();
+    return parse_record(*text).context("reading the record of a judge in Python");
+  }
+
+  Result<TaskDescription> describe(const TaskSource& task, const EvaluationOptions& options,
+                                   std::stop_token stop) override {
+    auto text = ask_python<std::string>(state_, [&]() -> Result<std::string> {
+      return nb::cast<std::string>(
+          bridge("describe")(object_.get(), dict_of(task), dict_of(options), nb::cast(StopToken(stop))));
+    });
+    if (!text) return std::move(text).error();
+    return description_of(*text).context("reading the description of a judge in Python");
+  }
+
+ private:
+  CallState& state_;
+  Held object_;
+};
+
+nb::dict dict_of_request(const LLMRequest& request) {
+  nb::dict to;
+  to["id"] = request.id;
+  to["prompt"] = request.prompt;
+  to["kind"] = std::string(to_string(request.kind));
+  to["temperature"] = request.temperature;
+  to["effort"] = request.effort;
+  to["max_output_tokens"] = nb::cast(request.max_output_tokens);
+  to["timeout"] = static_cast<double>(request.timeout.count()) / 1000;
+  to["fingerprint"] = request.fingerprint;
+  return to;
+}
+
+Reply reply_of(const nb::dict& from) {
+  Reply reply;
+  assign(from, "text", reply.text);
+  if (const auto finish = find<std::string>(from, "finish"))
+    reply.finish = named("finish", *finish, parse_finish_reason);
+  assign(from, "model", reply.model);
+  reply.usage.input_tokens = find<std::int64_t>(from, "input_tokens");
+  reply.usage.output_tokens = find<std::int64_t>(from, "output_tokens");
+  reply.usage.cached_tokens = find<std::int64_t>(from, "cached_tokens");
+  reply.usage.reasoning_tokens = find<std::int64_t>(from, "reasoning_tokens");
+  return reply;
+}
+
+class PythonModel final : public LLMClient {
+ public:
+  PythonModel(CallState& state, nb::object object)
+      : state_(state),
+        object_(std::move(object)),
+        identity_(nb::cast<std::string>(nb::str(object_.get().attr("identity")()))) {}
+
+  Result<Reply> complete(const LLMRequest& request, std::stop_token stop) override {
+    if (stop.stop_requested()) return Error{ErrorCode::Cancelled, "cancelled"};
+    const auto began = std::chrono::steady_clock::now();
+    auto reply = ask_python<Reply>(state_, [&]() -> Result<Reply> {
+      const nb::object answer = bridge("complete")(object_.get(), dict_of_request(request), nb::cast(StopToken(stop)));
+      return reply_of(nb::cast<nb::dict>(answer));
+    });
+    if (reply) reply->latency = std::chrono::steady_clock::now() - began;
+    return reply;
+  }
+
+  [[nodiscard]] std::string identity() const override { return identity_; }
+
+ private:
+  CallState& state_;
+  Held object_;
+  /// Read once: the library asks for it where it could not report an exception.
+  std::string identity_;
+};
+
+class PythonPolicy final : public Policy {
+ public:
+  PythonPolicy(CallState& state, nb::object object) : state_(state), object_(std::move(object)) {
+    name_ = nb::cast<std::string>(nb::str(object_.get().attr("name")()));
+    options_ = nb::cast<std::vector<std::pair<std::string, std::string>>>(bridge("policy_options")(object_.get()));
+    max_actions_ = nb::cast<std::optional<int>>(object_.get().attr("max_actions")());
+  }
+  PythonPolicy(const PythonPolicy&) = delete;
+  PythonPolicy& operator=(const PythonPolicy&) = delete;
+  ~PythonPolicy() override {
+    const nb::gil_scoped_acquire gil;
+    results_.clear();
+  }
+
+  [[nodiscard]] std::string name() const override { return name_; }
+  [[nodiscard]] std::vector<std::pair<std::string, std::string>> options() const override { return options_; }
+  [[nodiscard]] std::optional<int> max_actions() const override { return max_actions_; }
+  [[nodiscard]] Decision next(const History& history) const override { return decide(history, {}); }
+
+  [[nodiscard]] Decision decide(const History& history, const SearchFacts& facts) const override {
+    auto decision = call_back(state_, [&] { return ask(history, facts); });
+    if (decision) {
+      last_best_ = decision->best;
+      return *std::move(decision);
+    }
+    // The call is stopping. A decision without an action, which is not the end either, changes nothing in the journal.
+    Decision none;
+    none.best = last_best_ ? *last_best_ : "";
+    if (!last_best_) {
+      if (const auto* best = best_of(history)) none.best = best->action.id;
+    }
+    return none;
+  }
+
+ private:
+  /// A result as Python has it, with what can still change in it.
+  struct Converted {
+    ActionStatus status;
+    bool has_profile;
+    nb::object object;
+  };
+
+  Decision ask(const History& history, const SearchFacts& facts) const {
+    nb::dict known;
+    for (const auto& [id, result] : history) known[nb::str(id.c_str(), id.size())] = converted(id, result);
+    nb::dict about;
+    about["target"] = std::string(to_string(facts.target));
+    about["threads"] = nb::cast(facts.threads);
+    about["task"] = facts.task != nullptr ? nb::object(nb::str(description(*facts.task).c_str())) : nb::none();
+    nb::list earlier;
+    if (facts.earlier != nullptr)
+      for (const auto& id : *facts.earlier) earlier.append(id);
+    about["earlier"] = earlier;
+    const auto answer = nb::cast<nb::dict>(bridge("decide")(object_.get(), known, about));
+    Decision decision;
+    for (const auto& action : find<std::vector<nb::dict>>(answer, "actions").value_or(std::vector<nb::dict>{}))
+      decision.actions.push_back(action_of(action));
+    assign(answer, "profiles", decision.profiles);
+    assign(answer, "best", decision.best);
+    assign(answer, "finished", decision.finished);
+    assign(answer, "reason", decision.reason);
+    if (!decision.best.empty() && !history.contains(decision.best))
+      raise({ErrorCode::InvalidArgument,
+             "policy " + name_ + " returned the best \"" + decision.best + "\", which is no result of the history"});
+    return decision;
+  }
+
+  /// Results do not change but for their profiles, so each is converted once: a search of many actions would convert
+  /// all of them for every decision.
+  nb::object converted(const std::string& id, const ActionResult& result) const {
+    const auto found = results_.find(id);
+    if (found != results_.end() && found->second.status == result.status &&
+        found->second.has_profile == result.profile.has_value())
+      return found->second.object;
+    nb::object object = bridge("action_result")(json_of(result));
+    results_.insert_or_assign(id, Converted{result.status, result.profile.has_value(), object});
+    return object;
+  }
+
+  const std::string& description(const TaskDescription& task) const {
+    if (description_.empty()) description_ = json_of(task);
+    return description_;
+  }
+
+  CallState& state_;
+  Held object_;
+  std::string name_;
+  std::vector<std::pair<std::string, std::string>> options_;
+  std::optional<int> max_actions_;
+  mutable std::map<std::string, Converted> results_;
+  mutable std::string description_;
+  mutable std::optional<std::string> last_best_;
+};
+
+}  // namespace
+
+namespace {
+
+/// Keeps a benchmarker of the parent in a forked child for ever: its threads do not exist here, and its worker is the
+/// parent's, so that it cannot be destroyed.
+void leak(std::shared_ptr<Benchmarker> benchmarker) {
+  static auto& leaked = *new std::vector<std::shared_ptr<Benchmarker>>;
+  leaked.push_back(std::move(benchmarker));
+}
+
+}  // namespace
+
+NativeJudge::NativeJudge(Open open) : open_(std::move(open)), process_(::getpid()) { benchmarker_ = value_of(open_()); }
+
+NativeJudge::~NativeJudge() {
+  if (process_ != ::getpid()) {
+    leak(std::move(benchmarker_));
+    return;
+  }
+  const nb::gil_scoped_release no_gil;
+  benchmarker_.reset();
+}
+
+Result<std::shared_ptr<Benchmarker>> NativeJudge::benchmarker() {
+  if (is_closed_) return Error{ErrorCode::InvalidArgument, "the judge is closed; open another one"};
+  const std::scoped_lock lock(mutex_);
+  if (process_ == ::getpid()) return benchmarker_;
+  leak(std::move(benchmarker_));
+  auto opened = open_();
+  if (!opened) return std::move(opened).error();
+  benchmarker_ = *std::move(opened);
+  process_ = ::getpid();
+  return benchmarker_;
+}
+
+void NativeJudge::close() {
+  is_closed_ = true;
+  if (process_ != ::getpid()) return;
+  std::shared_ptr<Benchmarker> last;
+  {
+    const std::scoped_lock lock(mutex_);
+    last = std::move(benchmarker_);
+  }
+  const nb::gil_scoped_release no_gil;
+  last.reset();
+}
+
+JudgeOfCall::JudgeOfCall(CallState& state, const nb::object& judge) {
+  if (nb::isinstance<NativeJudge>(judge))
+    benchmarker_ = value_of(nb::cast<NativeJudge&>(judge).benchmarker());
+  else
+    benchmarker_ = std::make_shared<PythonBenchmarker>(state, judge);
+}
+
+JudgeOfCall::~JudgeOfCall() {
+  // The last reference ends a worker, which takes a moment.
+  const nb::gil_scoped_release no_gil;
+  benchmarker_.reset();
+}
+
+ModelOfCall::ModelOfCall(CallState& state, const nb::object& model) {
+  if (nb::isinstance<NativeModel>(model)) {
+    const auto& native = nb::cast<const NativeModel&>(model);
+    runner_ = native.runner;
+    client_ = native.client;
+  } else {
+    client_ = std::make_shared<PythonModel>(state, model);
+  }
+}
+
+std::shared_ptr<const Policy> policy_of_call(CallState& state, const nb::object& policy) {
+  return std::make_shared<PythonPolicy>(state, policy);
+}
+
+ProgressCallback progress_of(CallState& state, const nb::object& callback) {
+  if (callback.is_none()) return {};
+  return [&state, held = std::make_shared<Held>(callback)](const EvaluationProgress& progress) {
+    call_back(state, [&] { return held->get()(progress.phase, progress.detail); });
+  };
+}
+
+FlowObserver observer_of(CallState& state, const nb::object& callback) {
+  if (callback.is_none()) return {};
+  return [&state, held = std::make_shared<Held>(callback)](const FlowNotice& notice) {
+    call_back(state, [&]() -> nb::object {
+      const auto& call = held->get();
+      if (const auto* event = std::get_if<Event>(&notice)) return call("event", to_json(*event));
+      if (const auto* step = std::get_if<EvaluationStep>(&notice))
+        return call("evaluation_step", step->action_id, step->progress.phase, step->progress.detail);
+      if (const auto* paused = std::get_if<ActionPaused>(&notice))
+        return call("action_paused", paused->action_id, paused->reason,
+                    static_cast<double>(paused->wait.count()) / 1000);
+      if (const auto* reply = std::get_if<ReplyProgress>(&notice))
+        return call("reply_progress", reply->action_id, reply->progress.text_bytes, reply->progress.reasoning_bytes);
+      const auto& progress = std::get<FlowProgress>(notice);
+      return call("flow_progress", progress.spent.tokens, progress.spent.requests, progress.spent.evaluations,
+                  progress.spent.cost, progress.finished_actions, nb::cast(progress.max_actions), progress.best,
+                  nb::cast(progress.best_score));
+    });
+  };
+}
+
+}  // namespace kernelgen_python

@@ -1,0 +1,102 @@
+#pragma once
+
+/// \file
+/// Values between Python and the library. Structures of Python come as dictionaries, which the package makes of its
+/// dataclasses; structures of the library go as their JSON, which is stable.
+
+#include <nanobind/nanobind.h>
+#include <nanobind/stl/map.h>
+#include <nanobind/stl/optional.h>
+#include <nanobind/stl/pair.h>
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/string_view.h>
+#include <nanobind/stl/unique_ptr.h>
+#include <nanobind/stl/vector.h>
+
+#include <chrono>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include <kernelgen/bench/benchmarker.hpp>
+#include <kernelgen/core/action.hpp>
+#include <kernelgen/core/candidate.hpp>
+#include <kernelgen/core/installation.hpp>
+#include <kernelgen/core/record.hpp>
+#include <kernelgen/core/result.hpp>
+#include <kernelgen/core/task.hpp>
+#include <kernelgen/store/event.hpp>
+
+namespace kernelgen_python {
+
+namespace nb = nanobind;
+
+/// Raises the exception of Python that belongs to the error's code.
+[[noreturn]] void raise(const kernelgen::Error& error);
+
+/// The value of a result; raises its error.
+template <class T>
+T value_of(kernelgen::Result<T> result) {
+  if (!result) raise(result.error());
+  if constexpr (!std::is_void_v<T>) return *std::move(result);
+}
+
+/// The error of the library that an exception of this package stands for; nothing for any other exception.
+[[nodiscard]] std::optional<kernelgen::Error> error_of(const nb::python_error& error);
+
+/// A member of a dictionary; nothing where it is missing or None. TypeError, naming the member, for another type.
+template <class T>
+std::optional<T> find(const nb::dict& from, const char* name) {
+  if (!from.contains(name)) return {};
+  const nb::object found = from[name];
+  if (found.is_none()) return {};
+  T value;
+  if (!nb::try_cast(found, value)) {
+    const std::string text = nb::cast<std::string>(nb::repr(found));
+    raise({kernelgen::ErrorCode::InvalidArgument,
+           "option " + std::string(name) + " is " + text + "; it must be of another type"});
+  }
+  return value;
+}
+
+/// Replaces a value by the dictionary's member, if there is one.
+template <class T>
+void assign(const nb::dict& from, const char* name, T& into) {
+  if (auto found = find<T>(from, name)) into = *std::move(found);
+}
+
+/// The value of an enum by its name; InvalidArgument, naming the option, for an unknown one.
+template <class Parse>
+auto named(std::string_view option, const std::string& name, Parse&& parse) {
+  auto found = parse(name);
+  if (!found) {
+    raise({kernelgen::ErrorCode::InvalidArgument,
+           "option " + std::string(option) + " is \"" + name + "\"; there is no such name"});
+  }
+  return *found;
+}
+
+/// A limit in milliseconds from one in seconds; InvalidArgument for what is no number or too large.
+[[nodiscard]] std::chrono::milliseconds milliseconds_of(std::string_view option, double seconds);
+void assign_seconds(const nb::dict& from, const char* name, std::chrono::milliseconds& into);
+
+[[nodiscard]] kernelgen::Target target_of(const std::string& name);
+[[nodiscard]] kernelgen::TaskSource task_of(const nb::dict& from);
+[[nodiscard]] nb::dict dict_of(const kernelgen::TaskSource& task);
+/// The id is computed.
+[[nodiscard]] kernelgen::Candidate candidate_of(const nb::dict& from);
+[[nodiscard]] nb::dict dict_of(const kernelgen::Candidate& candidate);
+/// Members that are missing keep the library's defaults. The options are checked.
+[[nodiscard]] kernelgen::EvaluationOptions options_of(const nb::dict& from);
+[[nodiscard]] nb::dict dict_of(const kernelgen::EvaluationOptions& options);
+[[nodiscard]] kernelgen::Action action_of(const nb::dict& from);
+/// The installation at a prefix; without one, that of the package.
+[[nodiscard]] kernelgen::Result<kernelgen::Installation> installation_of(const std::string& prefix);
+
+/// A line of a journal with the value in it: lines have a public JSON form, and hold every structure of a search.
+[[nodiscard]] std::string json_of(const kernelgen::TaskDescription& description);
+[[nodiscard]] std::string json_of(const kernelgen::ActionResult& result);
+/// Reads such a line.
+[[nodiscard]] kernelgen::Result<kernelgen::TaskDescription> description_of(std::string_view line);
+
+}  // namespace kernelgen_python

@@ -1,0 +1,123 @@
+#include "module.hpp"
+
+#include <utility>
+
+#include <kernelgen/bench/fake_benchmarker.hpp>
+#include <kernelgen/bench/local_judge.hpp>
+#include <kernelgen/core/installation.hpp>
+
+#include "adapters.hpp"
+#include "convert.hpp"
+
+namespace kernelgen_python {
+
+using namespace kernelgen;
+
+namespace {
+
+class Evaluating final : public Work {
+ public:
+  Evaluating(CallState& state, const nb::object& judge, EvaluationRequest request, const nb::object& progress)
+      : judge_(state, judge), request_(std::move(request)), progress_(progress_of(state, progress)) {}
+
+  Result<void> run(CallState& state) override {
+    auto record = judge_.get().evaluate(request_, progress_, state.stop_token());
+    if (!record) return std::move(record).error();
+    // Written here, where the GIL is free.
+    json_ = to_json(*record);
+    return {};
+  }
+  nb::object result() override { return nb::str(json_.data(), json_.size()); }
+
+ private:
+  JudgeOfCall judge_;
+  EvaluationRequest request_;
+  ProgressCallback progress_;
+  std::string json_;
+};
+
+class Describing final : public Work {
+ public:
+  Describing(CallState& state, const nb::object& judge, TaskSource task, EvaluationOptions options)
+      : judge_(state, judge), task_(std::move(task)), options_(std::move(options)) {}
+
+  Result<void> run(CallState& state) override {
+    auto description = judge_.get().describe(task_, options_, state.stop_token());
+    if (!description) return std::move(description).error();
+    json_ = json_of(*description);
+    return {};
+  }
+  nb::object result() override { return nb::str(json_.data(), json_.size()); }
+
+ private:
+  JudgeOfCall judge_;
+  TaskSource task_;
+  EvaluationOptions options_;
+  std::string json_;
+};
+
+std::unique_ptr<NativeJudge> open_judge(const std::string& python, const std::string& cache_dir,
+                                        const std::string& prefix, const std::vector<std::string>& launch_prefix) {
+  LocalJudgeOptions local;
+  local.installation = value_of(installation_of(prefix));
+  local.python = python;
+  local.cache_dir = cache_dir;
+  if (launch_prefix.empty()) return std::make_unique<NativeJudge>([local] { return open_local_judge(local); });
+  WorkerBenchmarkerOptions worker;
+  worker.installation = *local.installation;
+  worker.launch_prefix = launch_prefix;
+  worker.python = python;
+  worker.cache_dir = cache_dir;
+  return std::make_unique<NativeJudge>([worker] { return make_worker_benchmarker(worker); });
+}
+
+/// A judge that gives every candidate the same record, for tests and measurements of programs.
+std::unique_ptr<NativeJudge> fake_judge(const std::string& record_json) {
+  const auto record = value_of(parse_record(record_json));
+  return std::make_unique<NativeJudge>([record]() -> Result<std::unique_ptr<Benchmarker>> {
+    return std::unique_ptr<Benchmarker>(std::make_unique<FakeBenchmarker>(
+        [record](const EvaluationRequest&) -> Result<EvaluationRecord> { return record; }));
+  });
+}
+
+Call start_evaluate(const nb::object& judge, const nb::dict& task, const nb::dict& candidate, const nb::dict& options,
+                    const nb::object& progress, const nb::object& stop, const nb::object& on_done) {
+  auto state = make_state(stop);
+  EvaluationRequest request{task_of(task), candidate_of(candidate), options_of(options)};
+  auto work = std::make_unique<Evaluating>(*state, judge, std::move(request), progress);
+  return {std::move(state), std::move(work), on_done};
+}
+
+Call start_describe(const nb::object& judge, const nb::dict& task, const nb::dict& options, const nb::object& stop,
+                    const nb::object& on_done) {
+  auto state = make_state(stop);
+  auto work = std::make_unique<Describing>(*state, judge, task_of(task), options_of(options));
+  return {std::move(state), std::move(work), on_done};
+}
+
+}  // namespace
+
+void bind_judge(nb::module_& module) {
+  nb::class_<NativeJudge>(module, "NativeJudge").def("close", &NativeJudge::close);
+  nb::class_<StopToken>(module, "StopToken", "Tells a callback that its call is to stop.")
+      .def_prop_ro("stop_requested", &StopToken::stop_requested, "Whether the call is to stop.")
+      .def("wait", &StopToken::wait, nb::arg("seconds"),
+           "Waits until the call is to stop, at most so many seconds. True if it is to stop.");
+  nb::class_<Call>(module, "Call")
+      .def("wait", &Call::wait)
+      .def("result", &Call::result)
+      .def("cancel", &Call::cancel)
+      .def_prop_ro("is_done", &Call::is_done);
+  module.def("open_judge", &open_judge, nb::arg("python"), nb::arg("cache_dir"), nb::arg("prefix"),
+             nb::arg("launch_prefix"));
+  module.def("fake_judge", &fake_judge, nb::arg("record"));
+  module.def("start_evaluate", &start_evaluate, nb::arg("judge"), nb::arg("task"), nb::arg("candidate"),
+             nb::arg("options"), nb::arg("progress").none(), nb::arg("stop").none(), nb::arg("on_done").none());
+  module.def("start_describe", &start_describe, nb::arg("judge"), nb::arg("task"), nb::arg("options"),
+             nb::arg("stop").none(), nb::arg("on_done").none());
+  module.def("stop_all_calls", &stop_all_calls);
+  module.def("forget_calls_after_fork", &forget_calls_after_fork);
+  module.def("running_calls", &running_calls);
+}
+
+}  // namespace kernelgen_python
