@@ -11,104 +11,158 @@ Failures of the machinery are exceptions (kernelgen.Error and its subclasses). W
 
 from __future__ import annotations
 
-from . import _core
-from .enums import (
-    ActionStatus,
-    BaselineKind,
-    EvaluationMode,
-    LibraryUse,
-    OutcomeKind,
-    Precision,
-    PromptKind,
-    Target,
-)
-from .errors import (
-    Busy,
-    Cancelled,
-    Error,
-    Internal,
-    InvalidArgument,
-    InvalidTask,
-    Io,
-    MissingDevice,
-    MissingTool,
-    NoSpace,
-    NotFound,
-    OutOfMemory,
-    Pending,
-    PermissionDenied,
-    PromptTooLong,
-    Protocol,
-    Timeout,
-    Unavailable,
-    UnsuitableDevice,
-    Unsupported,
-)
-from .flow import (
-    FlowObserver,
-    FlowOutcome,
-    FlowProgress,
-    RepairOutcome,
-    read_history,
-    read_journal,
-    repair,
-    repair_async,
-    run,
-    run_async,
-)
-from .flow_records import Action, ActionResult, Analysis, Event, Headroom, Profile
-from .judges import (
-    Benchmarker,
-    EvaluationProgress,
-    Judge,
-    StopToken,
-    describe,
-    evaluate,
-    evaluate_async,
-    open_local_judge,
-    open_remote_judge,
-)
-from .models import LLMClient, Model, Reply, Request, ScriptedLLMClient, open_model
-from .options import BaselineOptions, Budget, EvaluationOptions, MeasureOptions, SanitizerOptions
-from .policies import (
-    Decision,
-    EvolvePolicy,
-    HybridPolicy,
-    OneShotPolicy,
-    Policy,
-    ReflectPolicy,
-    RoundsPolicy,
-    SearchFacts,
-    best_of,
-)
-from .prompts import (
-    Attempt,
-    ErrorReport,
-    ExtractedCode,
-    PersistenceReport,
-    Prompt,
-    PromptBuilder,
-    classify_error,
-    detect,
-    error_classes,
-    extract_code,
-    read_analysis,
-)
-from .records import (
-    CompileReport,
-    Diagnostic,
-    EnvironmentReport,
-    EvaluationRecord,
-    Outcome,
-    Ratio,
-    TaskDescription,
-    TensorSpec,
-    TimingReport,
-)
-from .table import to_table
-from .tasks import Candidate, Task, load_candidate, load_task, targets
+from typing import TYPE_CHECKING
 
-__version__ = _core.version()
+if TYPE_CHECKING:
+    from . import errors, judges, models, options, policies, records, tasks
+    from .enums import (
+        ActionStatus,
+        BaselineKind,
+        EvaluationMode,
+        LibraryUse,
+        OutcomeKind,
+        Precision,
+        PromptKind,
+        Target,
+    )
+    from .errors import (
+        Busy,
+        Cancelled,
+        Error,
+        Internal,
+        InvalidArgument,
+        InvalidTask,
+        Io,
+        MissingDevice,
+        MissingTool,
+        NoSpace,
+        NotFound,
+        OutOfMemory,
+        Pending,
+        PermissionDenied,
+        PromptTooLong,
+        Protocol,
+        Timeout,
+        Unavailable,
+        UnsuitableDevice,
+        Unsupported,
+    )
+    from .flow import (
+        FlowObserver,
+        FlowOutcome,
+        FlowProgress,
+        RepairOutcome,
+        read_history,
+        read_journal,
+        repair,
+        repair_async,
+        run,
+        run_async,
+    )
+    from .flow_records import Action, ActionResult, Analysis, Event, Headroom, Profile
+    from .judges import (
+        Benchmarker,
+        EvaluationProgress,
+        Judge,
+        StopToken,
+        describe,
+        evaluate,
+        evaluate_async,
+        open_local_judge,
+        open_remote_judge,
+    )
+    from .models import LLMClient, Model, Reply, Request, ScriptedLLMClient, open_model
+    from .options import BaselineOptions, Budget, EvaluationOptions, MeasureOptions, SanitizerOptions
+    from .policies import (
+        Decision,
+        EvolvePolicy,
+        HybridPolicy,
+        OneShotPolicy,
+        Policy,
+        ReflectPolicy,
+        RoundsPolicy,
+        SearchFacts,
+        best_of,
+    )
+    from .prompts import (
+        Attempt,
+        ErrorReport,
+        ExtractedCode,
+        PersistenceReport,
+        Prompt,
+        PromptBuilder,
+        classify_error,
+        detect,
+        error_classes,
+        extract_code,
+        read_analysis,
+    )
+    from .records import (
+        CompileReport,
+        Diagnostic,
+        EnvironmentReport,
+        EvaluationRecord,
+        Outcome,
+        Ratio,
+        TaskDescription,
+        TensorSpec,
+        TimingReport,
+    )
+    from .table import to_table
+    from .tasks import Candidate, Task, load_candidate, load_task, targets
+    __version__: str
+
+_NAMES = {
+    "enums": "ActionStatus BaselineKind EvaluationMode LibraryUse OutcomeKind Precision PromptKind Target",
+    "errors":
+        "Busy Cancelled Error Internal InvalidArgument InvalidTask Io MissingDevice MissingTool NoSpace "
+        "NotFound OutOfMemory Pending PermissionDenied PromptTooLong Protocol Timeout Unavailable "
+        "UnsuitableDevice Unsupported",
+    "flow":
+        "FlowObserver FlowOutcome FlowProgress RepairOutcome read_history read_journal repair repair_async "
+        "run run_async",
+    "flow_records": "Action ActionResult Analysis Event Headroom Profile",
+    "judges":
+        "Benchmarker EvaluationProgress Judge StopToken describe evaluate evaluate_async open_local_judge "
+        "open_remote_judge",
+    "models": "LLMClient Model Reply Request ScriptedLLMClient open_model",
+    "options": "BaselineOptions Budget EvaluationOptions MeasureOptions SanitizerOptions",
+    "policies":
+        "Decision EvolvePolicy HybridPolicy OneShotPolicy Policy ReflectPolicy RoundsPolicy SearchFacts "
+        "best_of",
+    "prompts":
+        "Attempt ErrorReport ExtractedCode PersistenceReport Prompt PromptBuilder classify_error detect "
+        "error_classes extract_code read_analysis",
+    "records":
+        "CompileReport Diagnostic EnvironmentReport EvaluationRecord Outcome Ratio TaskDescription TensorSpec "
+        "TimingReport",
+    "table": "to_table",
+    "tasks": "Candidate Task load_candidate load_task targets",
+}
+_MODULES = {name: module for module, names in _NAMES.items() for name in names.split()}
+
+
+# A check of types takes the names from above; with this function, it would take every name.
+if not TYPE_CHECKING:
+    def __getattr__(name: str) -> object:
+        """Imports the module of a name when it is first used: most programs use a few, and an import of all takes time."""
+        import importlib
+
+        if name == "__version__":
+            from . import _core
+
+            value: object = _core.version()
+        elif name in _MODULES:
+            value = getattr(importlib.import_module(f".{_MODULES[name]}", __name__), name)
+        elif name in _NAMES:
+            return importlib.import_module(f".{name}", __name__)
+        else:
+            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        globals()[name] = value
+        return value
+
+    def __dir__() -> list[str]:
+        return sorted({*globals(), *_MODULES, "__version__"})
 
 
 def find_installation(prefix: str = "") -> dict[str, str]:
@@ -116,6 +170,8 @@ def find_installation(prefix: str = "") -> dict[str, str]:
 
     Raises MissingTool, naming the first part that is not there.
     """
+    from . import _core
+
     return _core.installation(prefix)
 
 

@@ -163,5 +163,5 @@ def error_classes() -> list[str]:
 def detect(source: str | Candidate, target: str = "cpp") -> PersistenceReport:
     """Tells whether a source keeps its time loop inside the kernel. Nothing is run; any text is accepted."""
     if isinstance(source, Candidate):
-        source, target = source.source, source.target
+        target, source = source.target, source.source
     return decode(PersistenceReport, json.loads(_core.detect(source, str(target))))

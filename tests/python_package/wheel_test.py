@@ -84,7 +84,7 @@ def check_sdist(arguments):
     for name in ("pyproject.toml", "CMakeLists.txt", "python/src/module.cpp", "include/kernelgen/kernelgen.hpp",
                  "lib/prompt/templates/seed.mustache", "tools/make_wheel_tree.py"):
         assert name in names, name
-    assert not [name for name in names if name.startswith("build")], names
+    assert not [name for name in names if name.startswith("build")]
 
 
 def build_wheel(arguments):
@@ -95,8 +95,9 @@ def build_wheel(arguments):
     wheel, = arguments.scratch.glob("kernelgen-*.whl")
     with zipfile.ZipFile(wheel) as opened:
         names = opened.namelist()
-    assert "kernelgen/py.typed" in names and "kernelgen/bin/kgen" in names, names
-    assert not [name for name in names if "include/" in name or name.startswith("kernelgen/tests")], names
+    for name in ("kernelgen/py.typed", "kernelgen/_core.pyi", "kernelgen/bin/kgen", "kernelgen/share/kernelgen/prompts/seed.mustache"):
+        assert name in names, name
+    assert not [name for name in names if name.startswith(("kernelgen/include/", "kernelgen/share/doc/"))]
     return wheel
 
 
