@@ -57,13 +57,18 @@ class CallRegistry {
     // `ended` is destroyed after the lock is given up: destructors may begin calls.
   }
 
-  /// Counts the threads of Python that wait for a call. Python ends those that it still has by throwing through them,
-  /// which code in C++ does not survive; so the end of the interpreter waits for them.
-  void add_waiting(int count) {
-    const std::scoped_lock lock(mutex_);
-    waiting_ += count;
-    changed_.notify_all();
-  }
+  /// Counts a thread of Python that waits for a call. Python ends the threads that it still has by throwing through
+  /// them, which code in C++ does not survive; so the end of the interpreter waits for them.
+  class Waiting {
+   public:
+    explicit Waiting(CallRegistry& calls) : calls_(calls) { calls_.add_waiting(1); }
+    Waiting(const Waiting&) = delete;
+    Waiting& operator=(const Waiting&) = delete;
+    ~Waiting() { calls_.add_waiting(-1); }
+
+   private:
+    CallRegistry& calls_;
+  };
 
   void note_start() {
     const std::scoped_lock lock(mutex_);
@@ -98,6 +103,12 @@ class CallRegistry {
   }
 
  private:
+  void add_waiting(int count) {
+    const std::scoped_lock lock(mutex_);
+    waiting_ += count;
+    changed_.notify_all();
+  }
+
   std::mutex mutex_;
   std::condition_variable changed_;
   std::set<std::shared_ptr<CallState>> running_;
@@ -199,6 +210,8 @@ void Call::cancel() {
 nb::object Call::wait() {
   if (is_inherited())
     raise({kernelgen::ErrorCode::Unavailable, "the call belongs to the process that forked this one; begin a new one"});
+  // Until the result is made: that runs code of Python, between the steps of which the thread could be ended.
+  const CallRegistry::Waiting counted(*registry);
   while (!wait_for(k_signal_poll)) {
     if (PyErr_CheckSignals() == 0) continue;
     nb::python_error interruption;
@@ -210,15 +223,9 @@ nb::object Call::wait() {
 }
 
 bool Call::wait_for(std::chrono::milliseconds time) {
-  registry->add_waiting(1);
-  bool is_done = false;
-  {
-    const nb::gil_scoped_release no_gil;
-    std::unique_lock lock(state_->mutex_);
-    is_done = state_->changed_.wait_for(lock, time, [&] { return state_->is_done_; });
-  }
-  registry->add_waiting(-1);
-  return is_done;
+  const nb::gil_scoped_release no_gil;
+  std::unique_lock lock(state_->mutex_);
+  return state_->changed_.wait_for(lock, time, [&] { return state_->is_done_; });
 }
 
 nb::object Call::result() {
