@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from . import errors, judges, models, options, policies, records, tasks
+    from .audits import AuditFinding, AuditReport, AuditStep, audit, audit_async
     from .enums import (
         ActionStatus,
         BaselineKind,
@@ -113,6 +114,7 @@ if TYPE_CHECKING:
     __version__: str
 
 _NAMES = {
+    "audits": "AuditFinding AuditReport AuditStep audit audit_async",
     "enums": "ActionStatus BaselineKind EvaluationMode LibraryUse OutcomeKind Precision PromptKind Target",
     "errors":
         "Busy Cancelled Error Internal InvalidArgument InvalidTask Io MissingDevice MissingTool NoSpace "
@@ -145,7 +147,7 @@ _MODULES = {name: module for module, names in _NAMES.items() for name in names.s
 # A check of types takes the names from above; with this function, it would take every name.
 if not TYPE_CHECKING:
     def __getattr__(name: str) -> object:
-        """Imports the module of a name when it is first used: most programs use a few, and an import of all takes time."""
+        """Imports the module of a name when it is first used: most programs use few of them."""
         import importlib
 
         if name == "__version__":
@@ -176,17 +178,18 @@ def find_installation(prefix: str = "") -> dict[str, str]:
 
 
 __all__ = [
-    "Action", "ActionResult", "ActionStatus", "Analysis", "Attempt", "BaselineKind", "BaselineOptions", "Benchmarker",
-    "Budget", "Busy", "Cancelled", "Candidate", "CompileReport", "Decision", "Diagnostic", "EnvironmentReport", "Error",
-    "ErrorReport", "EvaluationMode", "EvaluationOptions", "EvaluationProgress", "EvaluationRecord", "Event",
-    "EvolvePolicy", "ExtractedCode", "FlowObserver", "FlowOutcome", "FlowProgress", "Headroom", "HybridPolicy",
-    "Internal", "InvalidArgument", "InvalidTask", "Io", "Judge", "LLMClient", "LibraryUse", "MeasureOptions",
-    "MissingDevice", "MissingTool", "Model", "NoSpace", "NotFound", "OneShotPolicy", "OutOfMemory", "Outcome",
-    "OutcomeKind", "Pending", "PermissionDenied", "PersistenceReport", "Policy", "Precision", "Profile", "Prompt",
-    "PromptBuilder", "PromptKind", "PromptTooLong", "Protocol", "Ratio", "ReflectPolicy", "RepairOutcome", "Reply",
-    "Request", "RoundsPolicy", "SanitizerOptions", "ScriptedLLMClient", "SearchFacts", "StopToken", "Target", "Task",
-    "TaskDescription", "TensorSpec", "Timeout", "TimingReport", "Unavailable", "UnsuitableDevice", "Unsupported",
-    "__version__", "best_of", "classify_error", "describe", "detect", "error_classes", "evaluate", "evaluate_async",
-    "extract_code", "find_installation", "load_candidate", "load_task", "open_local_judge", "open_model",
-    "open_remote_judge", "read_analysis", "read_history", "read_journal", "repair", "repair_async", "run", "run_async",
-    "targets", "to_table"]
+    "Action", "ActionResult", "ActionStatus", "Analysis", "Attempt", "AuditFinding", "AuditReport", "AuditStep",
+    "BaselineKind", "BaselineOptions", "Benchmarker", "Budget", "Busy", "Cancelled", "Candidate", "CompileReport",
+    "Decision", "Diagnostic", "EnvironmentReport", "Error", "ErrorReport", "EvaluationMode", "EvaluationOptions",
+    "EvaluationProgress", "EvaluationRecord", "Event", "EvolvePolicy", "ExtractedCode", "FlowObserver", "FlowOutcome",
+    "FlowProgress", "Headroom", "HybridPolicy", "Internal", "InvalidArgument", "InvalidTask", "Io", "Judge",
+    "LLMClient", "LibraryUse", "MeasureOptions", "MissingDevice", "MissingTool", "Model", "NoSpace", "NotFound",
+    "OneShotPolicy", "OutOfMemory", "Outcome", "OutcomeKind", "Pending", "PermissionDenied", "PersistenceReport",
+    "Policy", "Precision", "Profile", "Prompt", "PromptBuilder", "PromptKind", "PromptTooLong", "Protocol", "Ratio",
+    "ReflectPolicy", "RepairOutcome", "Reply", "Request", "RoundsPolicy", "SanitizerOptions", "ScriptedLLMClient",
+    "SearchFacts", "StopToken", "Target", "Task", "TaskDescription", "TensorSpec", "Timeout", "TimingReport",
+    "Unavailable", "UnsuitableDevice", "Unsupported", "__version__", "audit", "audit_async", "best_of",
+    "classify_error", "describe", "detect", "error_classes", "evaluate", "evaluate_async", "extract_code",
+    "find_installation", "load_candidate", "load_task", "open_local_judge", "open_model", "open_remote_judge",
+    "read_analysis", "read_history", "read_journal", "repair", "repair_async", "run", "run_async", "targets",
+    "to_table"]

@@ -39,8 +39,8 @@ class FlowProgress:
 class FlowObserver:
     """Watches a search. Override what you want to know.
 
-    The methods are called on threads of the search, never on two at once. What one raises ends the search, and is raised
-    there.
+    The methods are called on threads of the search, never on two at once. What one raises ends the search, and is
+    raised there.
     """
 
     def on_event(self, event: Event) -> None:
@@ -181,9 +181,9 @@ def run(task: AnyTask, model: LLMClient, judge: Benchmarker | None = None, *, po
         observer: FlowObserver | None = None) -> FlowOutcome:
     """Searches for a fast kernel: runs a policy to its end.
 
-    With a `directory`, every step is journaled there, and a search that ended early goes on from there when it is called
-    again with the same arguments. Without one, everything is kept in memory. `policy` is the name of a policy, one of
-    the classes such as EvolvePolicy, or one of yours.
+    With a `directory`, every step is journaled there, and a search that ended early goes on from there when it is
+    called again with the same arguments. Without one, everything is kept in memory. `policy` is the name of a policy,
+    one of the classes such as EvolvePolicy, or one of yours.
 
     Raises InvalidArgument for a directory with a search of other options; Busy for one that another process uses;
     Pending where the search is paused because the model does not answer or the machine is too busy; MissingDevice;

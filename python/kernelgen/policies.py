@@ -44,7 +44,8 @@ class SearchFacts:
 
 def best_of(history: History) -> ActionResult | None:
     """The correct result with the highest score; the first id wins a tie. One without a score ranks below all."""
-    correct = [(result.score if result.score is not None else -1.0, id) for id, result in history.items() if result.correct]
+    scores = {id: result.score for id, result in history.items() if result.correct}
+    correct = [(score if score is not None else -1.0, id) for id, score in scores.items()]
     if not correct:
         return None
     most = max(score for score, _ in correct)

@@ -21,22 +21,6 @@ nb::object bridge(const char* name) { return nb::module_::import_("kernelgen._br
 /// The answer when a callback raised an exception, which the caller of the call gets in place of this error.
 Error callback_failed() { return {ErrorCode::Cancelled, "a callback raised an exception"}; }
 
-/// Holds an object of Python. The references are given up with the GIL, on whatever thread that happens.
-class Held {
- public:
-  explicit Held(nb::object object) : object_(std::move(object)) {}
-  Held(const Held&) = delete;
-  Held& operator=(const Held&) = delete;
-  ~Held() {
-    const nb::gil_scoped_acquire gil;
-    object_.reset();
-  }
-  [[nodiscard]] const nb::object& get() const { return object_; }
-
- private:
-  nb::object object_;
-};
-
 /// Calls a method that may raise an exception of this package in place of an error of the library.
 template <class T, class Function>
 Result<T> ask_python(CallState& state, Function&& function) {
@@ -110,7 +94,7 @@ Reply reply_of(const nb::dict& from) {
   Reply reply;
   assign(from, "text", reply.text);
   if (const auto finish = find<std::string>(from, "finish"))
-    reply.finish = named("finish", *finish, parse_finish_reason);
+    reply.finish = named("finish", *finish, parse_finish_reason, k_finish_reasons);
   assign(from, "model", reply.model);
   reply.usage.input_tokens = find<std::int64_t>(from, "input_tokens");
   reply.usage.output_tokens = find<std::int64_t>(from, "output_tokens");
@@ -293,6 +277,14 @@ JudgeOfCall::JudgeOfCall(CallState& state, const nb::object& judge) {
     benchmarker_ = value_of(nb::cast<NativeJudge&>(judge).benchmarker());
   else
     benchmarker_ = std::make_shared<PythonBenchmarker>(state, judge);
+}
+
+std::function<Result<std::unique_ptr<Benchmarker>>()> benchmarkers_of(CallState& state, const nb::object& judge) {
+  if (nb::isinstance<NativeJudge>(judge)) return nb::cast<const NativeJudge&>(judge).opener();
+  return [&state, held = std::make_shared<Held>(judge)]() -> Result<std::unique_ptr<Benchmarker>> {
+    const nb::gil_scoped_acquire gil;
+    return std::unique_ptr<Benchmarker>(std::make_unique<PythonBenchmarker>(state, held->get()));
+  };
 }
 
 JudgeOfCall::~JudgeOfCall() {

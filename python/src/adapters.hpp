@@ -23,6 +23,22 @@
 
 namespace kernelgen_python {
 
+/// Holds an object of Python. The references are given up with the GIL, on whatever thread that happens.
+class Held {
+ public:
+  explicit Held(nb::object object) : object_(std::move(object)) {}
+  Held(const Held&) = delete;
+  Held& operator=(const Held&) = delete;
+  ~Held() {
+    const nb::gil_scoped_acquire gil;
+    object_.reset();
+  }
+  [[nodiscard]] const nb::object& get() const { return object_; }
+
+ private:
+  nb::object object_;
+};
+
 /// A benchmarker of the library. A forked child that uses it gets a worker of its own.
 class NativeJudge {
  public:
@@ -38,6 +54,8 @@ class NativeJudge {
   [[nodiscard]] kernelgen::Result<std::shared_ptr<kernelgen::Benchmarker>> benchmarker();
   /// Ends the worker once nothing uses it any more.
   void close();
+  /// Opens further benchmarkers of the same kind.
+  [[nodiscard]] const Open& opener() const { return open_; }
 
  private:
   Open open_;
@@ -64,6 +82,11 @@ class JudgeOfCall {
  private:
   std::shared_ptr<kernelgen::Benchmarker> benchmarker_;
 };
+
+/// Makes benchmarkers in a call: further ones of the library, each with a worker of its own, or the one in Python
+/// again.
+[[nodiscard]] std::function<kernelgen::Result<std::unique_ptr<kernelgen::Benchmarker>>()> benchmarkers_of(
+    CallState& state, const nb::object& judge);
 
 /// The model in a call, likewise.
 class ModelOfCall {

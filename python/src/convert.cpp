@@ -67,7 +67,10 @@ nb::dict dict_of_measure(const MeasureOptions& measure) {
 
 }  // namespace
 
-Target target_of(const std::string& name) { return named("target", name, parse_target); }
+Target target_of(const std::string& name) {
+  return named("target", name, parse_target,
+               "cpp, cuda, hip, hipkittens, triton, torch or one that this program registered");
+}
 
 TaskSource task_of(const nb::dict& from) {
   TaskSource task;
@@ -75,7 +78,8 @@ TaskSource task_of(const nb::dict& from) {
   assign(from, "path", task.path);
   assign(from, "text", task.text);
   assign(from, "content_id", task.content_id);
-  if (const auto level = find<std::string>(from, "level")) task.level = named("level", *level, parse_task_level);
+  if (const auto level = find<std::string>(from, "level"))
+    task.level = named("level", *level, parse_task_level, "unknown, single_operator, fusion or network");
   return task;
 }
 
@@ -94,7 +98,7 @@ Candidate candidate_of(const nb::dict& from) {
   auto source = find<std::string>(from, "source").value_or("");
   const auto language = find<std::string>(from, "language");
   if (!language) return make_candidate(target, std::move(source));
-  return make_candidate(target, named("language", *language, parse_language), std::move(source));
+  return make_candidate(target, named("language", *language, parse_language, k_languages), std::move(source));
 }
 
 nb::dict dict_of(const Candidate& candidate) {
@@ -108,9 +112,10 @@ nb::dict dict_of(const Candidate& candidate) {
 
 EvaluationOptions options_of(const nb::dict& from) {
   EvaluationOptions options;
-  if (const auto mode = find<std::string>(from, "mode")) options.mode = named("mode", *mode, parse_evaluation_mode);
+  if (const auto mode = find<std::string>(from, "mode"))
+    options.mode = named("mode", *mode, parse_evaluation_mode, "full, quick or correctness_only");
   if (const auto precision = find<std::string>(from, "precision"))
-    options.precision = named("precision", *precision, parse_precision);
+    options.precision = named("precision", *precision, parse_precision, "strict, default, tf32, fp16 or bf16");
   options.rtol = find<double>(from, "rtol");
   options.atol = find<double>(from, "atol");
   if (const auto measure = find<nb::dict>(from, "measure")) assign_measure(*measure, options.measure);
@@ -123,10 +128,11 @@ EvaluationOptions options_of(const nb::dict& from) {
   assign(from, "shrink", options.shrink);
   assign(from, "allow_weak_isolation", options.allow_weak_isolation);
   if (const auto use = find<std::string>(from, "library_use"))
-    options.library_use = named("library_use", *use, parse_library_use);
+    options.library_use = named("library_use", *use, parse_library_use, "own-kernels, assisted or anything");
   if (const auto baselines = find<nb::dict>(from, "baselines")) {
     for (const auto& kind : find<std::vector<std::string>>(*baselines, "kinds").value_or(std::vector<std::string>{}))
-      options.baselines.kinds.push_back(named("baselines.kinds", kind, parse_baseline_kind));
+      options.baselines.kinds.push_back(
+          named("baselines.kinds", kind, parse_baseline_kind, "compile or compile-max-autotune"));
     if (const auto seconds = find<double>(*baselines, "timeout"))
       options.baselines.timeout = milliseconds_of("baselines.timeout", *seconds);
   }
@@ -175,7 +181,8 @@ nb::dict dict_of(const EvaluationOptions& options) {
 Action action_of(const nb::dict& from) {
   Action action;
   assign(from, "id", action.id);
-  if (const auto kind = find<std::string>(from, "kind")) action.kind = named("kind", *kind, parse_prompt_kind);
+  if (const auto kind = find<std::string>(from, "kind"))
+    action.kind = named("kind", *kind, parse_prompt_kind, k_prompt_kinds);
   assign(from, "base", action.base);
   assign(from, "analysis", action.analysis);
   assign(from, "variant", action.variant);

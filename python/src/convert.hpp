@@ -17,6 +17,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <type_traits>
 
 #include <kernelgen/bench/benchmarker.hpp>
 #include <kernelgen/core/action.hpp>
@@ -44,7 +45,19 @@ T value_of(kernelgen::Result<T> result) {
 /// The error of the library that an exception of this package stands for; nothing for any other exception.
 [[nodiscard]] std::optional<kernelgen::Error> error_of(const nb::python_error& error);
 
-/// A member of a dictionary; nothing where it is missing or None. TypeError, naming the member, for another type.
+/// What a value of a type is called in messages.
+template <class T>
+constexpr std::string_view described_type() {
+  if constexpr (std::is_same_v<T, bool>) return "True or False";
+  if constexpr (std::is_integral_v<T>) return "a whole number that is not too large";
+  if constexpr (std::is_floating_point_v<T>) return "a number";
+  if constexpr (std::is_same_v<T, std::string>) return "a text";
+  if constexpr (std::is_same_v<T, nb::dict>) return "a group of options";
+  return "a list";
+}
+
+/// A member of a dictionary; nothing where it is missing or None. InvalidArgument, naming the member, for a value of
+/// another type.
 template <class T>
 std::optional<T> find(const nb::dict& from, const char* name) {
   if (!from.contains(name)) return {};
@@ -54,7 +67,7 @@ std::optional<T> find(const nb::dict& from, const char* name) {
   if (!nb::try_cast(found, value)) {
     const std::string text = nb::cast<std::string>(nb::repr(found));
     raise({kernelgen::ErrorCode::InvalidArgument,
-           "option " + std::string(name) + " is " + text + "; it must be of another type"});
+           "option " + std::string(name) + " is " + text + "; it must be " + std::string(described_type<T>())});
   }
   return value;
 }
@@ -65,16 +78,21 @@ void assign(const nb::dict& from, const char* name, T& into) {
   if (auto found = find<T>(from, name)) into = *std::move(found);
 }
 
-/// The value of an enum by its name; InvalidArgument, naming the option, for an unknown one.
+/// The value of an enum by its name; InvalidArgument, naming the option and what was expected, for an unknown one.
 template <class Parse>
-auto named(std::string_view option, const std::string& name, Parse&& parse) {
+auto named(std::string_view option, const std::string& name, Parse&& parse, std::string_view expected) {
   auto found = parse(name);
   if (!found) {
     raise({kernelgen::ErrorCode::InvalidArgument,
-           "option " + std::string(option) + " is \"" + name + "\"; there is no such name"});
+           "option " + std::string(option) + " is \"" + name + "\"; it must be " + std::string(expected)});
   }
   return *found;
 }
+
+inline constexpr std::string_view k_prompt_kinds =
+    "seed, repair, analysis, optimize, stage, reflect, critic or crossover";
+inline constexpr std::string_view k_finish_reasons = "stop, length, refused or other";
+inline constexpr std::string_view k_languages = "a language of the target: cpp, c, cuda, hip, python or custom";
 
 /// A limit in milliseconds from one in seconds; InvalidArgument for what is no number or too large.
 [[nodiscard]] std::chrono::milliseconds milliseconds_of(std::string_view option, double seconds);

@@ -56,7 +56,8 @@ LLMRequest llm_request_of(const nb::dict& from) {
   LLMRequest request;
   assign(from, "id", request.id);
   assign(from, "prompt", request.prompt);
-  if (const auto kind = find<std::string>(from, "kind")) request.kind = named("kind", *kind, parse_prompt_kind);
+  if (const auto kind = find<std::string>(from, "kind"))
+    request.kind = named("kind", *kind, parse_prompt_kind, k_prompt_kinds);
   assign(from, "temperature", request.temperature);
   assign(from, "effort", request.effort);
   request.max_output_tokens = find<std::int64_t>(from, "max_output_tokens");

@@ -13,5 +13,6 @@ NB_MODULE(_core, module) {
   module.def("version", [] { return std::string(kernelgen::version()); });
   kernelgen_python::bind_judge(module);
   kernelgen_python::bind_flow(module);
+  kernelgen_python::bind_audit(module);
   kernelgen_python::bind_values(module);
 }

@@ -80,7 +80,7 @@ std::string detect_json(const std::string& source, const std::string& target) {
 nb::dict extract(const std::string& text, const std::string& target, const std::string& finish) {
   Reply reply;
   reply.text = text;
-  reply.finish = named("finish", finish, parse_finish_reason);
+  reply.finish = named("finish", finish, parse_finish_reason, k_finish_reasons);
   auto found = extract_code(reply, target_of(target));
   nb::dict to;
   to["code"] = nb::cast(found.code);
@@ -134,10 +134,10 @@ nb::dict dict_of_analysis(const Analysis& analysis) {
 
 PromptRequest prompt_request_of(const nb::dict& from) {
   PromptRequest request;
-  request.kind = named("kind", find<std::string>(from, "kind").value_or("seed"), parse_prompt_kind);
+  request.kind = named("kind", find<std::string>(from, "kind").value_or("seed"), parse_prompt_kind, k_prompt_kinds);
   request.target = target_of(find<std::string>(from, "target").value_or("cpp"));
   if (const auto language = find<std::string>(from, "language"))
-    request.language = named("language", *language, parse_language);
+    request.language = named("language", *language, parse_language, k_languages);
   request.task = task_of(find<nb::dict>(from, "task").value_or(nb::dict{}));
   if (const auto description = find<std::string>(from, "description")) {
     request.description = value_of(description_of(*description));
@@ -210,7 +210,7 @@ void bind_values(nb::module_& module) {
       .def(
           "variants",
           [](const NativePrompts& self, const std::string& kind, const std::string& target) {
-            return self.builder->variants(named("kind", kind, parse_prompt_kind), target_of(target));
+            return self.builder->variants(named("kind", kind, parse_prompt_kind, k_prompt_kinds), target_of(target));
           },
           nb::arg("kind"), nb::arg("target"));
   module.def(

@@ -2,6 +2,7 @@
 
 import asyncio
 import gc
+import json
 import os
 import tempfile
 import threading
@@ -186,8 +187,8 @@ class RunTest(unittest.TestCase):
         self.assertEqual((policy.facts[0].target, policy.facts[0].task.name), ("cpp", "relu"))
 
     def test_every_policy_of_the_library_searches(self):
-        policies = (kernelgen.HybridPolicy(seeds=1), kernelgen.EvolvePolicy(islands=1, generations=1), "hybrid", "evolve",
-                    kernelgen.ReflectPolicy(attempts=1), kernelgen.RoundsPolicy(rounds=1), kernelgen.OneShotPolicy(2))
+        policies = (kernelgen.HybridPolicy(seeds=1), kernelgen.EvolvePolicy(islands=1, generations=1), "hybrid",
+                    "evolve", kernelgen.ReflectPolicy(attempts=1), kernelgen.RoundsPolicy(rounds=1), kernelgen.OneShotPolicy(2))
         for policy in policies:
             with self.subTest(str(policy)):
                 model = Model(lambda request, stop: code(f"fixed {request.id}"))
@@ -325,6 +326,47 @@ class RunTest(unittest.TestCase):
         policy = Counting()
         kernelgen.run(TASK, Model(lambda request, stop: code(f"fixed {request.id}")), FixedJudge(), policy=policy)
         self.assertEqual((len(policy.seen), policy.repeated), (60, 0))
+
+
+class AuditTest(unittest.TestCase):
+    def folder(self, claims):
+        directory = tempfile.TemporaryDirectory()
+        self.addCleanup(directory.cleanup)
+        path = Path(directory.name)
+        path.joinpath("right.cpp").write_text("// fixed\n", encoding="utf-8")
+        path.joinpath("wrong.cpp").write_text("// broken\n", encoding="utf-8")
+        path.joinpath("claims.json").write_text(json.dumps(claims), encoding="utf-8")
+        return path
+
+    def test_claims_are_compared_with_what_a_judge_finds(self):
+        folder, steps = self.folder({"wrong.cpp": {"correct": True}}), []
+        report = kernelgen.audit([folder], FixedJudge(), task=TASK.path, times=2, progress=steps.append)
+        verdicts = {Path(finding.name).name: finding.verdict for finding in report.findings}
+        self.assertEqual(verdicts, {"right.cpp": "no claim", "wrong.cpp": "wrong"})
+        self.assertEqual((report.counts["wrong"], report.times), (1, 2))
+        self.assertEqual(report.findings[1].measurement.failure, "compile:undeclared_identifier")
+        self.assertEqual(steps[-1].over, steps[-1].planned)
+
+    def test_records_are_kept_and_used_again(self):
+        folder, judge = self.folder({}), FixedJudge()
+        records = folder / "records"
+        for _ in range(2):
+            asyncio.run(kernelgen.audit_async([folder], judge, task=TASK.path, times=1, records_directory=records))
+        self.assertEqual(len(judge.sources), 2)
+
+    def test_an_exception_of_the_progress_arrives_unchanged(self):
+        def fail(step):
+            raise BufferError("mine")
+
+        with self.assertRaisesRegex(BufferError, "mine"):
+            kernelgen.audit([self.folder({})], FixedJudge(), task=TASK.path, progress=fail)
+
+    def test_what_cannot_be_audited_is_refused(self):
+        with self.assertRaises(kernelgen.NotFound):
+            kernelgen.audit(["no/such/folder"], FixedJudge())
+        for arguments in ({"times": 0}, {"parallel": 0}, {"margin": -1}):
+            with self.subTest(str(arguments)), self.assertRaises(kernelgen.InvalidArgument):
+                kernelgen.audit([self.folder({})], FixedJudge(), task=TASK.path, **arguments)
 
 
 class ModelTest(unittest.TestCase):

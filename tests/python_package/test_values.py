@@ -66,11 +66,16 @@ class OptionsTest(unittest.TestCase):
         for name, options in cases.items():
             with self.subTest(name), self.assertRaises(kernelgen.InvalidArgument) as raised:
                 kernelgen.EvaluationOptions(**options).check()
-            self.assertIn(name, str(raised.exception))
+            self.assertRegex(str(raised.exception), f"option {name} is .*; it must be .")
 
     def test_an_option_of_a_wrong_type_is_refused_by_name(self):
-        with self.assertRaisesRegex(kernelgen.InvalidArgument, "threads"):
-            kernelgen.EvaluationOptions(threads="many").check()
+        for options, text in (({"threads": "many"}, "threads is 'many'; it must be a whole number"),
+                              ({"rtol": "small"}, "rtol is 'small'; it must be a number"),
+                              ({"device": 3}, "device is 3; it must be a text"),
+                              ({"allow_weak_isolation": "yes"}, "it must be True or False"),
+                              ({"memory_limit": -1}, "memory_limit is -1; it must be a whole number")):
+            with self.subTest(text), self.assertRaisesRegex(kernelgen.InvalidArgument, text):
+                kernelgen.EvaluationOptions(**options).check()
 
 
 class TaskTest(unittest.TestCase):
@@ -272,9 +277,9 @@ class ImportTest(unittest.TestCase):
     def test_the_import_needs_neither_torch_nor_asyncio(self):
         done = run_script("""
             import sys, kernelgen
-            print(kernelgen.EvaluationOptions().mode, [name for name in ("torch", "asyncio", "numpy") if name in sys.modules])
+            print(kernelgen.EvaluationOptions().mode, {"torch", "asyncio", "numpy"} & sys.modules.keys())
             """)
-        self.assertEqual(done.stdout, "full []\n", done.stderr)
+        self.assertEqual(done.stdout, "full set()\n", done.stderr)
 
     def test_the_installation_is_found(self):
         self.assertTrue(Path(kernelgen.find_installation()["worker"]).exists())

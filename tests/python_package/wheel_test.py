@@ -89,14 +89,14 @@ def check_sdist(arguments):
 
 def build_wheel(arguments):
     settings = [part for setting in arguments.config for part in ("-C", setting)]
-    run(sys.executable, "-m", "pip", "wheel", ".", "--no-deps", "--no-build-isolation", "--wheel-dir", arguments.scratch,
-        *settings, cwd=arguments.source,
+    run(sys.executable, "-m", "pip", "wheel", ".", "--no-deps", "--no-build-isolation", "--wheel-dir",
+        arguments.scratch, *settings, cwd=arguments.source,
         env={**os.environ, "CCACHE_BASEDIR": str(arguments.source), "CCACHE_NOHASHDIR": "1", "CCACHE_DEPEND": "1"})
     wheel, = arguments.scratch.glob("kernelgen-*.whl")
     with zipfile.ZipFile(wheel) as opened:
         names = opened.namelist()
-    for name in ("kernelgen/py.typed", "kernelgen/_core.pyi", "kernelgen/bin/kgen", "kernelgen/share/kernelgen/prompts/seed.mustache"):
-        assert name in names, name
+    for name in ("py.typed", "_core.pyi", "bin/kgen", "share/kernelgen/prompts/seed.mustache"):
+        assert f"kernelgen/{name}" in names, name
     assert not [name for name in names if name.startswith(("kernelgen/include/", "kernelgen/share/doc/"))]
     return wheel
 
