@@ -43,7 +43,7 @@ setup_packages_apt() {
   local wanted=(g++ cmake ninja-build ccache pkg-config git python3 python3-venv
     libfmt-dev libssl-dev libcurl4-openssl-dev libsqlite3-dev zlib1g-dev libkainjow-mustache-dev libcli11-dev libtomlplusplus-dev catch2)
   if [ "$1" = dev ]; then
-    wanted+=(clang clang-format clang-tidy libclang-rt-dev shellcheck doxygen)
+    wanted+=(clang clang-format clang-tidy libclang-rt-dev shellcheck doxygen python3-dev)
     # The tests of completion scripts skip missing shells.
     local shell
     for shell in zsh fish; do
