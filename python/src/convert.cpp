@@ -42,6 +42,14 @@ void assign_seconds(const nb::dict& from, const char* name, std::chrono::millise
   if (const auto seconds = find<double>(from, name)) into = milliseconds_of(name, *seconds);
 }
 
+void assign_limit(const nb::dict& from, const char* name, std::chrono::milliseconds& into) {
+  assign_seconds(from, name, into);
+  if (into.count() <= 0) {
+    raise({ErrorCode::InvalidArgument,
+           "option " + std::string(name) + " is " + std::to_string(into.count()) + " ms; it must be above 0"});
+  }
+}
+
 namespace {
 
 double seconds_of(std::chrono::milliseconds time) { return static_cast<double>(time.count()) / 1000; }

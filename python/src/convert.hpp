@@ -97,6 +97,8 @@ inline constexpr std::string_view k_languages = "a language of the target: cpp, 
 /// A limit in milliseconds from one in seconds; InvalidArgument for what is no number or too large.
 [[nodiscard]] std::chrono::milliseconds milliseconds_of(std::string_view option, double seconds);
 void assign_seconds(const nb::dict& from, const char* name, std::chrono::milliseconds& into);
+/// The same for a limit that must be above 0.
+void assign_limit(const nb::dict& from, const char* name, std::chrono::milliseconds& into);
 
 [[nodiscard]] kernelgen::Target target_of(const std::string& name);
 [[nodiscard]] kernelgen::TaskSource task_of(const nb::dict& from);

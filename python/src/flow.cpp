@@ -61,7 +61,7 @@ LLMRequest llm_request_of(const nb::dict& from) {
   assign(from, "temperature", request.temperature);
   assign(from, "effort", request.effort);
   request.max_output_tokens = find<std::int64_t>(from, "max_output_tokens");
-  assign_seconds(from, "timeout", request.timeout);
+  assign_limit(from, "timeout", request.timeout);
   assign(from, "fingerprint", request.fingerprint);
   return request;
 }
@@ -228,7 +228,7 @@ Call start_repair(const nb::object& model, const nb::object& judge, const nb::di
   if (const auto record = find<std::string>(request, "record")) repair.record = value_of(parse_record(*record));
   repair.evaluation = options_of(nb::cast<nb::dict>(request["options"]));
   repair.max_prompt_tokens = find<std::int64_t>(request, "max_prompt_tokens");
-  assign_seconds(request, "request_timeout", repair.request_timeout);
+  assign_limit(request, "request_timeout", repair.request_timeout);
   auto work = std::make_unique<Repairing>(*state, model, judge, std::move(repair), repair_options_of(request),
                                           value_of(installation_of(find<std::string>(request, "prefix").value_or(""))),
                                           observer);
@@ -319,7 +319,7 @@ Call start_run(const nb::object& model, const nb::object& judge, const nb::objec
   flow.max_prompt_tokens = find<std::int64_t>(request, "max_prompt_tokens");
   flow.max_output_tokens = find<std::int64_t>(request, "max_output_tokens");
   assign(request, "effort", flow.effort);
-  assign_seconds(request, "request_timeout", flow.request_timeout);
+  assign_limit(request, "request_timeout", flow.request_timeout);
   assign(request, "parallel_requests", flow.parallel_requests);
   assign(request, "parallel_evaluations", flow.parallel_evaluations);
   auto work = std::make_unique<Searching>(*state, model, judge, policy, std::move(flow), request, observer);

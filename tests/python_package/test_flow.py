@@ -144,11 +144,12 @@ class RepairTest(unittest.TestCase):
         self.assertIn("tired", str(outcome.error or outcome.history["start/repair1"].message))
 
     def test_a_negative_limit_is_refused(self):
-        outcome = None
-        with self.assertRaisesRegex(kernelgen.InvalidArgument, "request_timeout"):
-            outcome = kernelgen.repair(TASK, BROKEN, kernelgen.ScriptedLLMClient([]), FixedJudge(),
-                                       request_timeout=float("nan"))
-        self.assertIsNone(outcome)
+        model = kernelgen.ScriptedLLMClient([])
+        for limit in (-1, 0, float("nan"), float("inf")):
+            with self.subTest(limit), self.assertRaisesRegex(kernelgen.InvalidArgument, "request_timeout"):
+                kernelgen.repair(TASK, BROKEN, model, FixedJudge(), request_timeout=limit)
+            with self.subTest(limit), self.assertRaisesRegex(kernelgen.InvalidArgument, "request_timeout"):
+                kernelgen.run(TASK, model, FixedJudge(), request_timeout=limit)
 
     def test_awaited_and_cancelled(self):
         model = Waiting()
@@ -385,6 +386,14 @@ class ModelTest(unittest.TestCase):
             os.environ.pop("OPENAI_API_KEY", None)
             with self.assertRaisesRegex(kernelgen.MissingTool, "OPENAI_API_KEY"):
                 kernelgen.open_model("openai:gpt-5")
+
+    def test_a_negative_limit_is_refused(self):
+        with self.assertRaisesRegex(kernelgen.InvalidArgument, "timeout"):
+            kernelgen.open_model("command:cat").complete(kernelgen.Request("hello", timeout=-1))
+
+    def test_a_request_that_takes_too_long_is_a_timeout(self):
+        with self.assertRaises(TimeoutError):
+            kernelgen.open_model("command:sleep 20").complete(kernelgen.Request("hello", timeout=0.1))
 
     def test_a_program_that_fails_is_an_error(self):
         with self.assertRaises(kernelgen.Error):

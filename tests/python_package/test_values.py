@@ -1,5 +1,6 @@
 """Options, tasks, candidates, records, tables, prompts: what needs no judge."""
 
+import dataclasses
 import json
 import math
 import pickle
@@ -162,6 +163,12 @@ class RecordTest(unittest.TestCase):
     def test_records_are_frozen(self):
         with self.assertRaises(AttributeError):
             kernelgen.EvaluationRecord().id = "other"
+
+    def test_records_can_be_pickled_and_changed(self):
+        record = kernelgen.EvaluationRecord.from_json(FULL_RECORD)
+        self.assertEqual(pickle.loads(pickle.dumps(record)), record)
+        changed = dataclasses.replace(record, labels=("mine",))
+        self.assertEqual(kernelgen.EvaluationRecord.from_json(changed.to_json()).labels, ("mine",))
 
     def test_html_escapes_what_candidates_wrote(self):
         evil = "<script>alert('x')</script>"
