@@ -32,6 +32,7 @@ STATUS = {
 """The HTTP status of each code of an error. Codes that are not here are 500."""
 
 _SECONDS = (0.1, 0.25, 0.5, 1, 2.5, 5, 10, 25, 60, 120, 300, 600, 1800)
+_LONGEST_WAIT = 86400
 
 
 class Refusal(Exception):
@@ -81,7 +82,8 @@ def answer_of(evaluation: Evaluation) -> Response:
     """The answer about an evaluation: its record, the error that ended it, or how far it is."""
     head = {"id": evaluation.id, "state": evaluation.state}
     if evaluation.error is not None:
-        return _error_response(STATUS.get(evaluation.error.code, 500), evaluation.error.code, str(evaluation.error), head)
+        code = evaluation.error.code
+        return _error_response(STATUS.get(code, 500), code, str(evaluation.error), head)
     if evaluation.state == FINISHED:
         # The record is passed on as the judge wrote it.
         text = json.dumps({**head, "score": evaluation.score})[:-1] + f', "record": {evaluation.record_json}}}'
@@ -149,7 +151,8 @@ class Service:
         if asked.task is not None:
             return self.folders.load(asked.task)
         if not self.options.allow_task_text:
-            raise Refusal(403, "task_text", "this service takes tasks by name only; --allow-task-text would allow their text")
+            raise Refusal(
+                403, "task_text", "this service takes tasks by name only; --allow-task-text would allow their text")
         return task_of_text(asked.task_text or "")
 
     async def _read_body(self, request: Request) -> bytes:
@@ -232,9 +235,12 @@ def _add_endpoints(app: FastAPI, service: Service) -> None:
     @app.post("/v1/evaluations", summary="Judge a candidate", openapi_extra=body,
               responses=_answers(200, 202, 400, 401, 404, 409, 413, 429, 503, 504))
     async def evaluate(request: Request, wait: float | None = Query(
-            None, ge=0, description="Seconds to wait for the verdict; without it, until there is one.")) -> Response:
-        """Answers with the verdict, or with 202 once `wait` has passed. A client that disconnects while it waits cancels
-        its evaluation."""
+            None, ge=0, le=_LONGEST_WAIT,
+            description="Seconds to wait for the verdict. Not given: until there is one.")) -> Response:
+        """Answers with the verdict, or with 202 once `wait` has passed.
+
+        A client that disconnects while it waits cancels its evaluation.
+        """
         evaluation = await service.submit(request)
         if not await _wait_for_end(evaluation, request, wait):
             service.evaluations.cancel(evaluation)
@@ -243,7 +249,7 @@ def _add_endpoints(app: FastAPI, service: Service) -> None:
     @app.get("/v1/evaluations/{identifier}", summary="Ask for an answer",
              responses=_answers(200, 202, 401, 404, 409, 503, 504))
     async def find(request: Request, identifier: str, wait: float = Query(
-            0, ge=0, description="Seconds to wait for the verdict.")) -> Response:
+            0, ge=0, le=_LONGEST_WAIT, description="Seconds to wait for the verdict.")) -> Response:
         """Answers like the request that began the evaluation."""
         evaluation = service.find(request, identifier)
         await _wait_for_end(evaluation, request, wait)

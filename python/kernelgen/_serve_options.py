@@ -29,7 +29,7 @@ class ServiceOptions:
     """What a service takes, and from which clients."""
 
     tasks: tuple[str | os.PathLike[str], ...] = ()
-    """Folders whose task files clients may name."""
+    """Folders with task files that clients may name."""
     allow_task_text: bool = False
     """Whether clients may send tasks of their own. The judge runs the code of a task with the rights of the service."""
     allowed_options: tuple[str, ...] = ()

@@ -92,7 +92,7 @@ class FairQueue:
         self._length += 1
 
     def pop(self) -> Evaluation:
-        """Removes the oldest evaluation of the client whose turn it is."""
+        """Removes the oldest evaluation of the next client."""
         client, waiting = next(iter(self._clients.items()))
         _, evaluation = waiting.popitem(last=False)
         self._clients.move_to_end(client)
@@ -147,7 +147,8 @@ class EvaluationQueue:
                             self._seconds_until_turn())
         if self._waiting.length_of(client) >= self.limits.queue_per_client:
             raise QueueFull(
-                "client_limit", f"{self.limits.queue_per_client} evaluations of this client wait already; ask again later",
+                "client_limit",
+                f"{self.limits.queue_per_client} evaluations of this client wait already; ask again later",
                 self._seconds_until_turn())
 
     def submit(self, evaluation: Evaluation) -> None:
@@ -158,7 +159,8 @@ class EvaluationQueue:
         self._start_next()
 
     def find(self, identifier: str, owner: str) -> Evaluation:
-        """The evaluation with this id. Raises NotFound for one of another owner, or whose answer is no longer kept."""
+        """The evaluation with this id. Raises NotFound for one of another owner, or one that was
+        forgotten."""
         self._forget_old()
         evaluation = self._unfinished.get(identifier) or self._kept.get(identifier)
         if evaluation is None or evaluation.owner != owner:
@@ -214,7 +216,8 @@ class EvaluationQueue:
             self._end(evaluation, FAILED, Timeout(f"the evaluation took longer than {self.limits.deadline:g} s"))
         except Exception as error:
             log.exception("evaluation %s ended with an exception of the judge", evaluation.id)
-            self._end(evaluation, FAILED, Internal(f"the judge raised {type(error).__name__}; the service's log has more"))
+            self._end(evaluation, FAILED, Internal(
+                f"the judge raised {type(error).__name__}; the service's log has more"))
 
     def _end(self, evaluation: Evaluation, state: str, error: Error | None = None,
              record: EvaluationRecord | None = None) -> None:

@@ -1,4 +1,4 @@
-"""What a client of a reward service may ask: the fields of a request, options, tasks by name, and who asks."""
+"""What a client of a reward service may ask, and the clients themselves."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def read_request(body: bytes) -> EvaluationRequest:
 
 
 def read_options(values: Mapping[str, Any], allowed: Iterable[str]) -> EvaluationOptions:
-    """Options of a request. Raises InvalidArgument for one that does not exist, is impossible, or is not allowed here."""
+    """Options of a request. Raises InvalidArgument for one that does not exist, is not possible, or is not allowed."""
     defaults = EvaluationOptions()
     _check_names("options", values, defaults)
     try:
@@ -83,7 +83,7 @@ def _first_reason(subject: str, error: ValidationError) -> str:
 
 
 class TaskFolders:
-    """Folders whose task files clients may name."""
+    """Folders with task files that clients may name."""
 
     def __init__(self, folders: Iterable[str | os.PathLike[str]]):
         """Raises NotFound for a folder that is not there."""
@@ -98,7 +98,8 @@ class TaskFolders:
         Raises InvalidArgument for what is no name of a task, and NotFound.
         """
         if len(name) > 200 or not _TASK_NAME.fullmatch(name):
-            raise InvalidArgument(f"task is {name[:40]!r}; it must be a name such as relu or level1/softmax, and no path")
+            raise InvalidArgument(
+                f"task is {name[:40]!r}; it must be a name such as relu or level1/softmax, and no path")
         for folder in self._folders:
             # A link that leads out of the folder is not followed.
             file = (folder / f"{name}.py").resolve()
@@ -114,7 +115,7 @@ def task_of_text(text: str) -> Task:
 
 
 def read_tokens(path: str | os.PathLike[str]) -> list[str]:
-    """The tokens of a file, one a line. Raises NotFound, PermissionDenied and InvalidArgument, without a token in it."""
+    """The tokens of a file, one a line. Raises NotFound, PermissionDenied and InvalidArgument; none names a token."""
     try:
         text = Path(path).read_text(encoding="ascii")
     except FileNotFoundError:

@@ -32,10 +32,11 @@ _EXTRA = ("fastapi", "pydantic", "starlette", "uvicorn", "prometheus_client")
 _STOP_SECONDS = 5.0
 
 
-def make_server(judge: Benchmarker, options: ServiceOptions) -> uvicorn.Server:
+def make_server(judge: Benchmarker, options: ServiceOptions, ready: str = "") -> uvicorn.Server:
     """A server of uvicorn around a judge. Its run(sockets=[...]) serves until a signal, or until should_exit is set.
 
-    Raises MissingTool without the packages of the extra, and NotFound for a folder of tasks that is not there.
+    `ready` is a line for the standard error stream once requests are taken. Raises MissingTool without the
+    packages of the extra, and NotFound for a folder of tasks that is not there.
     """
     _require_extra()
     import uvicorn
@@ -45,6 +46,11 @@ def make_server(judge: Benchmarker, options: ServiceOptions) -> uvicorn.Server:
     app, service = make_app(judge, options)
 
     class Server(uvicorn.Server):
+        async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+            await super().startup(sockets)
+            if ready:
+                print(ready, file=sys.stderr, flush=True)
+
         async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
             # Clients that wait get their answers before uvicorn waits for their connections.
             await service.evaluations.stop(_STOP_SECONDS)
@@ -134,6 +140,13 @@ def _count(text: str) -> int:
     return int(text)
 
 
+def _port(text: str) -> int:
+    # getaddrinfo() would take the remainder of a larger number.
+    if not text.isdecimal() or int(text[:20]) > 65535:
+        raise argparse.ArgumentTypeError(f"{text!r} is no port from 0 to 65535")
+    return int(text)
+
+
 def _make_parser() -> argparse.ArgumentParser:
     limits, defaults = QueueLimits(), ServiceOptions()
     parser = _Parser(
@@ -141,7 +154,7 @@ def _make_parser() -> argparse.ArgumentParser:
         description="Serves verdicts over HTTP and JSON. See docs/python.md.", argument_default=argparse.SUPPRESS)
     add = parser.add_argument
     add("--host", default="127.0.0.1", help="address to listen at; one beyond this machine needs --token-file")
-    add("--port", type=int, default=8471, help="port to listen at; 0: any")
+    add("--port", type=_port, default=8471, help="port to listen at; 0: any")
     add("--unix", metavar="PATH", help="listen at a Unix socket that only this user may use, instead of a port")
     add("--token-file", metavar="FILE", help="tokens that clients must send, one per line")
     add("--tasks", metavar="FOLDER", action="append", help="a folder whose tasks clients may name; repeatable")
@@ -202,13 +215,16 @@ def _serve(arguments: argparse.Namespace) -> None:
         from .judges import open_local_judge
 
         judge = open_local_judge(python=getattr(arguments, "python", None), cache_dir=arguments.cache_dir)
-        server = make_server(judge, options)
-        if path is not None:
-            print(f"kgen-serve: listening at {path}", file=sys.stderr, flush=True)
-        else:
-            host, port = listener.getsockname()[:2]
-            host = f"[{host}]" if ":" in host else host
-            print(f"kgen-serve: listening at http://{host}:{port}", file=sys.stderr, flush=True)
+        server = make_server(judge, options, f"kgen-serve: listening at {path or _url_of(listener)}")
+
+        def stop(*_: Any) -> None:
+            server.should_exit = True
+
+        # uvicorn has handlers of its own while it serves, and raises the signals again at its end.
+        signal.signal(signal.SIGTERM, stop)
+        signal.signal(signal.SIGINT, stop)
+        logging.basicConfig(format="%(asctime)s %(name)s: %(message)s", level=logging.WARNING)
+        logging.getLogger("kernelgen.serve").setLevel(logging.WARNING if arguments.quiet else logging.INFO)
         server.run(sockets=[listener])
     finally:
         listener.close()
@@ -221,18 +237,14 @@ def _serve(arguments: argparse.Namespace) -> None:
             judge.close()
 
 
-def _exit_by_signal(*_: Any) -> NoReturn:
-    raise SystemExit(0)
+def _url_of(listener: socket.socket) -> str:
+    host, port = listener.getsockname()[:2]
+    return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
 
 
 def main(arguments: Sequence[str] | None = None) -> NoReturn:
     """Serves until SIGTERM or Ctrl-C. Exit codes: 0; 64 for wrong arguments; 69 for a part that is missing."""
     given = _make_parser().parse_args(arguments)
-    logging.basicConfig(format="%(asctime)s %(name)s: %(message)s", level=logging.WARNING)
-    logging.getLogger("kernelgen.serve").setLevel(logging.WARNING if given.quiet else logging.INFO)
-    # uvicorn handles both while it serves, and raises them again at its end.
-    signal.signal(signal.SIGTERM, _exit_by_signal)
-    signal.signal(signal.SIGINT, _exit_by_signal)
     try:
         _serve(given)
     except (InvalidArgument, NotFound, PermissionDenied) as error:
@@ -241,6 +253,8 @@ def main(arguments: Sequence[str] | None = None) -> NoReturn:
     except Error as error:
         print(f"kgen-serve: {error}", file=sys.stderr)
         sys.exit(_UNAVAILABLE)
+    except KeyboardInterrupt:
+        pass  # It came before the service was ready.
     sys.exit(0)
 
 
