@@ -10,6 +10,7 @@ import importlib
 import ipaddress
 import logging
 import os
+import resource
 import signal
 import socket
 import stat
@@ -220,6 +221,7 @@ def _serve(arguments: argparse.Namespace) -> None:
         def stop(*_: Any) -> None:
             server.should_exit = True
 
+        _allow_open_files(options.limits.queue + options.limits.running + 512)
         # uvicorn has handlers of its own while it serves, and raises the signals again at its end.
         signal.signal(signal.SIGTERM, stop)
         signal.signal(signal.SIGINT, stop)
@@ -235,6 +237,14 @@ def _serve(arguments: argparse.Namespace) -> None:
                 pass
         if judge is not None:
             judge.close()
+
+
+def _allow_open_files(count: int) -> None:
+    """Raises the limit of open files: every client that waits has a connection, and the usual limit is 1024."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    wanted = count if hard == resource.RLIM_INFINITY else min(count, hard)
+    if soft != resource.RLIM_INFINITY and soft < wanted:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))
 
 
 def _url_of(listener: socket.socket) -> str:
