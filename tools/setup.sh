@@ -182,12 +182,12 @@ setup_python() {
   say "python: $KGEN_PYTHON ($found)"
 }
 
-# What the Python package is built and tested with. A Python that is not ours stays as it is, and without this the package
-# is not built.
+# What the Python package is built and tested with. A Python that is not ours stays as it is, and without nanobind the
+# package is not built.
 setup_python_package() {
-  "$KGEN_PYTHON" -m nanobind --version > /dev/null 2>&1 && return
+  "$KGEN_PYTHON" -c "import nanobind, fastapi, prometheus_client, uvicorn" > /dev/null 2>&1 && return
   if [ "$KGEN_PYTHON" != "$PWD/.venv/bin/python" ]; then
-    say "python: it has no nanobind, so the Python package is not built: $KGEN_PYTHON -m pip install -r requirements-dev.txt"
+    say "python: it lacks what the Python package is built or tested with: $KGEN_PYTHON -m pip install -r requirements-dev.txt"
     return
   fi
   say "python: installing what the Python package is built with"
