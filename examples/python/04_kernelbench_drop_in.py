@@ -1,16 +1,24 @@
 """KernelBench's eval_kernel_against_ref(), judged by kernelgen.
 
-The arguments and the result have KernelBench's names, so that a program needs another import only. Seeds and numbers of
-trials for correctness do not count: kernelgen compares on several distributions and weight sets of its own
-(docs/correctness.md), in a sandbox, and what it refuses besides a wrong result is in the metadata.
+Arguments, their order and the result are those of kernelbench/eval.py as of March 2026, so that a program changes its
+import only. `seed_num`, `num_correct_trials`, `timing_method` and `build_dir` do not count: kernelgen compares on several
+distributions and weight sets of its own (docs/correctness.md), times in pairs, and keeps what it builds in its cache.
+
+    python 04_kernelbench_drop_in.py PROBLEM.py CANDIDATE.py [measure]
 """
 
 import sys
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
+from statistics import fmean, pstdev
 from typing import Any
 
 import kernelgen
+
+NOT_COMPILED = {"syntax", "import", "interface", "compile", "resource"}
+NOT_RUN = {"launch", "device_fault", "timeout", "out_of_memory", "crash"}
+PRECISIONS = {"None": "strict", "float32": "strict", "float16": "fp16", "bfloat16": "bf16"}
 
 
 @dataclass
@@ -26,57 +34,63 @@ class KernelExecResult:
     ref_runtime_stats: dict[str, float] = field(default_factory=dict)
 
 
-NOT_COMPILED = {"syntax", "import", "interface", "compile", "resource"}
-
-
 def stats_of(nanoseconds: tuple[int, ...]) -> dict[str, float]:
     times = [value / 1e6 for value in nanoseconds]
-    mean = sum(times) / len(times)
-    deviation = (sum((time - mean) ** 2 for time in times) / len(times)) ** 0.5
-    return {"mean": mean, "std": deviation, "min": min(times), "max": max(times), "num_trials": len(times)}
+    return {"mean": fmean(times), "std": pstdev(times), "min": min(times), "max": max(times), "num_trials": len(times)}
 
 
 def result_of(record: kernelgen.EvaluationRecord) -> KernelExecResult:
-    outcome = record.outcome
-    result = KernelExecResult(
-        compiled=str(outcome.kind) not in NOT_COMPILED, correctness=record.correct,
-        metadata={"hardware": record.environment.device, "outcome": outcome.name, "labels": list(record.labels)})
+    outcome, kind = record.outcome, str(record.outcome.kind)
+    result = KernelExecResult(kind not in NOT_COMPILED, record.correct, {
+        "hardware": record.environment.device, "outcome": outcome.name, "labels": list(record.labels)})
     if not record.correct:
-        result.metadata["error"] = outcome.message
-    if record.correct and record.timing is not None:
-        timing = record.timing
-        result.runtime, result.ref_runtime = timing.candidate_median_ns / 1e6, timing.reference_median_ns / 1e6
-        result.runtime_stats, result.ref_runtime_stats = stats_of(timing.candidate_ns), stats_of(timing.reference_ns)
+        key = "compilation_error" if not result.compiled else "runtime_error" if kind in NOT_RUN else "correctness_issue"
+        result.metadata |= {key: outcome.message, f"{key}_name": outcome.name}
+    elif record.timing is not None:
+        result.runtime_stats = stats_of(record.timing.candidate_ns)
+        result.ref_runtime_stats = stats_of(record.timing.reference_ns)
+        result.runtime, result.ref_runtime = result.runtime_stats["mean"], result.ref_runtime_stats["mean"]
         result.metadata["speedup"] = record.score
     return result
 
 
+def device_of(device: object, backend: str) -> str:
+    """The name that kernelgen has for 1, "cuda:1" or torch.device("cuda:1")."""
+    name = "" if device is None else str(device).removeprefix("cuda").removeprefix(":")
+    return f"amd:{name}" if backend == "hip" and name.isdigit() else name
+
+
 def eval_kernel_against_ref(original_model_src: str, custom_model_src: str, seed_num: int = 42,
-                            num_correct_trials: int = 1, num_perf_trials: int = 10, verbose: bool = False,
-                            measure_performance: bool = False, build_dir: object = None, device: object = None,
-                            backend: str = "cuda", precision: object = None,
+                            num_correct_trials: int = 1, num_perf_trials: int = 10, measure_performance: bool = False,
+                            timing_method: str = "cuda_event", verbose: bool = False, build_dir: object = None,
+                            device: object = None, backend: str = "cuda", precision: object = None,
+                            check_for_excessive_speedup: bool = True, excessive_speedup_threshold: float = 10,
                             judge: kernelgen.Benchmarker | None = None) -> KernelExecResult:
-    """Judges a ModelNew against a Model. Raises kernelgen.Error where the machine failed."""
-    options = kernelgen.EvaluationOptions(
-        mode="full" if measure_performance else "correctness_only", device=str(device or ""),
-        measure=kernelgen.MeasureOptions(max_samples=max(num_perf_trials, 1)))
+    """Judges a ModelNew against a Model. Raises kernelgen.Error where the machine failed, which is no verdict."""
+    task = kernelgen.Task("kernelbench", original_model_src)
     candidate = kernelgen.Candidate(custom_model_src, "triton" if backend == "triton" else "torch")
-    evaluate = judge.evaluate if judge is not None else kernelgen.evaluate
-    return result_of(evaluate(kernelgen.Task("kernelbench", original_model_src), candidate, options))
+    options = kernelgen.EvaluationOptions(
+        "full" if measure_performance else "correctness_only", PRECISIONS[str(precision).removeprefix("torch.")],
+        device=device_of(device, backend), measure=kernelgen.MeasureOptions(max_samples=max(num_perf_trials, 1)))
+    progress = (lambda step: print("[Eval]", step.phase)) if verbose else None
+    evaluate = partial((judge or kernelgen).evaluate, task, candidate, progress=progress)
+    record = evaluate(options)
+    result = result_of(record)
+    if record.outcome.could_not_be_measured:
+        # A busy machine gives no time, which is no fault of the candidate. KernelBench, too, keeps what it knows then.
+        result = result_of(evaluate(replace(options, mode="correctness_only")))
+        result.metadata["error_during_performance"] = record.outcome.message
+    if check_for_excessive_speedup and (result.metadata.get("speedup") or 0) > excessive_speedup_threshold:
+        result.metadata["excessive_speedup"] = True
+    return result
 
 
-def main(task: str, candidate: str) -> int:
-    original = Path(task).read_text(encoding="utf-8")
-    custom = Path(candidate).read_text(encoding="utf-8")
-    right = eval_kernel_against_ref(original, custom, measure_performance=True)
-    wrong = eval_kernel_against_ref(original, custom.replace("relu(", "sigmoid("))
-    broken = eval_kernel_against_ref(original, custom + "\n)")
-    for result in (right, wrong, broken):
-        print(result.compiled, result.correctness, result.metadata["outcome"])
-    # A busy machine gives no time, which is no fault of the candidate.
-    is_right = right.correctness or right.metadata["outcome"].startswith("suspect")
-    return 0 if is_right and not wrong.correctness and wrong.compiled and not broken.compiled else 1
+def main(task: str, candidate: str, measure: str = "") -> int:
+    original, custom = (Path(path).read_text(encoding="utf-8") for path in (task, candidate))
+    result = eval_kernel_against_ref(original, custom, measure_performance=measure == "measure")
+    print(result.correctness, result.runtime, result.ref_runtime, result.metadata)
+    return 0 if result.correctness else 2
 
 
 if __name__ == "__main__":
-    sys.exit(main(*sys.argv[1:3]))
+    sys.exit(main(*sys.argv[1:4]))
