@@ -9,10 +9,13 @@ import json
 import os
 import subprocess
 import sys
+import tempfile
 import threading
 import types
 import unittest
 from dataclasses import replace
+from pathlib import Path
+from unittest import mock
 
 import kernelgen
 from support import FULL_RECORD, ROOT, code
@@ -22,7 +25,8 @@ TASK, KERNEL = ROOT / "tests/tasks/relu.py", ROOT / "tests/honest/relu_plain.cpp
 MODULE = ROOT / "tests/honest/relu_torch.py"
 ARGUMENTS = {
     "01_evaluate_kernel.py": (KERNEL, TASK, "correctness_only"), "03_reward_function.py": (TASK, KERNEL)}
-OTHERS = {"02_repair_loop.py", "04_kernelbench_drop_in.py", "05_custom_policy.py"}
+OTHERS = {"02_repair_loop.py", "04_kernelbench_drop_in.py", "05_custom_policy.py", "06_optuna_study.py",
+          "08_evolution_evaluator.py", "09_verify_dataset.py"}
 WRONG = kernelgen.Outcome(kernelgen.OutcomeKind.ACCURACY, "mismatch", "output: wrong")
 BUSY = kernelgen.Outcome(kernelgen.OutcomeKind.SUSPECT, "busy machine", "other work on the machine")
 
@@ -39,6 +43,10 @@ def load_example(name: str) -> types.ModuleType:
     sys.modules[spec.name] = module
     spec.loader.exec_module(module)
     return module
+
+
+def is_installed(name: str) -> bool:
+    return importlib.util.find_spec(name) is not None
 
 
 def record_with(outcome: kernelgen.Outcome = kernelgen.Outcome(), speedup: float | None = None) -> kernelgen.EvaluationRecord:
@@ -166,6 +174,165 @@ class KernelBenchTest(unittest.TestCase):
             self.assertEqual(candidate.target, "triton" if backend == "triton" else "torch")
 
 
+@unittest.skipUnless(is_installed("optuna"), "optuna is not installed")
+class OptunaTest(unittest.TestCase):
+    def setUp(self):
+        import optuna
+
+        optuna.logging.set_verbosity(optuna.logging.CRITICAL)
+
+    def test_a_study_finds_the_fastest_and_prunes_what_is_wrong(self):
+        import optuna
+
+        example = load_example("06_optuna_study.py")
+        self.assertEqual(example.space_of(example.TEMPLATE), {"THREADS": ["1", "2"], "WIDTH": ["1", "4", "16", "24"]})
+
+        def answer(candidate, options):
+            lines = dict(line.split()[1:3] for line in candidate.source.splitlines() if line.startswith("#define"))
+            if lines["WIDTH"] == "24":
+                return record_with(WRONG)
+            return record_with(speedup=float(lines["WIDTH"]) / float(lines["THREADS"]))
+
+        judge = FakeJudge(answer)
+        with tempfile.TemporaryDirectory() as directory:
+            storage = f"sqlite:///{directory}/study.db"
+            example.search(judge, kernelgen.load_task(TASK), example.TEMPLATE, 20, storage)
+            study = example.search(judge, kernelgen.load_task(TASK), example.TEMPLATE, 20, storage)
+        self.assertEqual((study.best_params, study.best_value), ({"THREADS": "1", "WIDTH": "16"}, 16.0))
+        self.assertEqual(len(study.trials), 40)
+        pruned = [trial for trial in study.trials if trial.state == optuna.trial.TrialState.PRUNED]
+        self.assertEqual({trial.params["WIDTH"] for trial in pruned}, {"24"})
+        self.assertEqual(pruned[0].user_attrs["outcome"], "accuracy:mismatch output: wrong")
+        self.assertEqual(len(judge.calls), len({candidate.id for candidate, _ in judge.calls}), "a kernel was judged twice")
+
+    def test_a_busy_machine_prunes_nothing(self):
+        example = load_example("06_optuna_study.py")
+        study = example.search(FakeJudge(lambda *_: record_with(BUSY)), kernelgen.load_task(TASK), example.TEMPLATE, 2)
+        self.assertEqual([trial.state.name for trial in study.trials], ["FAIL", "FAIL"])
+
+
+class EvolutionTest(unittest.TestCase):
+    def setUp(self):
+        self.example = load_example("08_evolution_evaluator.py")
+        stack = contextlib.ExitStack()
+        self.addCleanup(stack.close)
+        # Whether OpenEvolve is installed here must not matter: None makes its import fail.
+        stack.enter_context(mock.patch.dict(sys.modules, {"openevolve": None}))
+        stack.enter_context(mock.patch.dict(os.environ, EVALUATOR_TASK=str(TASK), EVALUATOR_MODE="full"))
+        self.directory = Path(stack.enter_context(tempfile.TemporaryDirectory()))
+
+    def judged(self, *records):
+        answers = iter(records)
+        return mock.patch.object(kernelgen, "evaluate", FakeJudge(lambda *_: next(answers)).evaluate)
+
+    def test_without_openevolve_texts_are_among_the_metrics(self):
+        with self.judged(record_with(speedup=2.5)):
+            result = self.example.evaluate(str(KERNEL))
+        self.assertEqual((result["combined_score"], result["correct"], result["speedup"]), (2.5, 1, 2.5))
+        self.assertRegex(result["feedback"], "^correct; .* us a call, PyTorch .* us")
+        with self.judged(record_with(WRONG)):
+            result = self.example.evaluate(str(KERNEL))
+        self.assertEqual((result["combined_score"], result["correct"], result["speedup"]), (0, 0, 0))
+        self.assertEqual(result["feedback"], "accuracy:mismatch: output: wrong")
+
+    def test_openevolve_gets_artifacts(self):
+        module = types.ModuleType("openevolve.evaluation_result")
+        module.EvaluationResult = types.SimpleNamespace
+        with mock.patch.dict(sys.modules, {"openevolve": types.ModuleType("openevolve"), module.__name__: module}), \
+                self.judged(record_with(WRONG)):
+            result = self.example.evaluate(str(KERNEL))
+        self.assertEqual(result.metrics, {"combined_score": 0, "correct": 0, "speedup": 0})
+        self.assertEqual(result.artifacts["feedback"], "accuracy:mismatch: output: wrong")
+
+    def test_shinkaevolve_gets_two_files(self):
+        with self.judged(record_with(speedup=2.5), record_with(WRONG)):
+            for name in ("right", "wrong"):
+                self.example.main(str(KERNEL), str(self.directory / name))
+        read = {f"{path.parent.name}/{path.name}": json.loads(path.read_text()) for path in self.directory.rglob("*.json")}
+        self.assertEqual(read["right/correct.json"], {"correct": True, "error": None})
+        self.assertEqual(read["right/metrics.json"]["combined_score"], 2.5)
+        self.assertIs(read["wrong/correct.json"]["correct"], False)
+        self.assertIn("output: wrong", read["wrong/metrics.json"]["text_feedback"])
+
+    def test_a_program_that_tells_no_target_is_wrong(self):
+        program = self.directory / "program.txt"
+        program.write_text("hello")
+        self.assertRegex(self.example.evaluate(str(program))["feedback"], "no kernel: .*target")
+
+    def test_a_busy_machine_is_asked_again_and_then_raised(self):
+        with self.judged(record_with(BUSY), record_with(speedup=2.0)):
+            self.assertEqual(self.example.evaluate(str(KERNEL))["combined_score"], 2.0)
+        with self.judged(*[record_with(BUSY)] * 3), self.assertRaises(kernelgen.Busy):
+            self.example.evaluate(str(KERNEL))
+
+
+@unittest.skipUnless(is_installed("pyarrow"), "pyarrow is not installed")
+class DatasetTest(unittest.TestCase):
+    def setUp(self):
+        self.example = load_example("09_verify_dataset.py")
+        directory = tempfile.TemporaryDirectory()
+        self.addCleanup(directory.cleanup)
+        self.source, self.output = Path(directory.name) / "in.parquet", Path(directory.name) / "out"
+
+    def verify(self, rows, answer, mode="full", at_once=4):
+        import pyarrow as pa
+        import pyarrow.parquet as pq
+
+        pq.write_table(pa.Table.from_pylist([dict(zip(("task", "code", "target"), row)) for row in rows]), self.source)
+        judge = FakeJudge(answer)
+        with contextlib.redirect_stderr(io.StringIO()):
+            missing = asyncio.run(self.example.verify(judge, str(self.source), self.output, mode, at_once))
+        return missing, judge, pq.read_table(self.output).to_pylist() if any(self.output.iterdir()) else []
+
+    def test_rows_have_a_verdict_and_are_judged_once(self):
+        def answer(candidate, options):
+            return record_with(speedup=2.0) if "right" in candidate.source else record_with(WRONG)
+
+        rows = [(str(TASK), f"right {number % 70}", "cpp") for number in range(140)] + [(TASK.read_text(), "wrong", "cpp")]
+        missing, judge, table = self.verify(rows, answer)
+        self.assertEqual((missing, len(judge.calls), len(table)), (0, 71, 71))
+        right = next(row for row in table if row["code"] == "right 3")
+        self.assertEqual([right[name] for name in ("outcome", "speedup", "speedup_low", "speedup_high")], ["correct", 2.0, 1.9, 2.1])
+        self.assertEqual(kernelgen.EvaluationRecord.from_json(right["record"]).score, 2.0)
+        wrong = next(row for row in table if row["code"] == "wrong")
+        self.assertEqual((wrong["outcome"], wrong["message"], wrong["speedup"]), ("accuracy:mismatch", "output: wrong", None))
+        # The next run judges the row that is new, and another mode is another verdict.
+        missing, judge, table = self.verify([*rows, (str(TASK), "right too", "cpp")], answer)
+        self.assertEqual(([candidate.source for candidate, _ in judge.calls], len(table)), (["right too"], 72))
+        self.assertEqual(len(self.verify(rows[:1], answer, mode="quick")[1].calls), 1)
+
+    def test_what_the_machine_failed_to_judge_is_tried_by_the_next_run(self):
+        def answer(candidate, options):
+            if "lost" in candidate.source:
+                raise kernelgen.Unavailable("the worker ended")
+            return record_with(BUSY)
+
+        rows = [(str(TASK), "lost", "cpp"), (str(TASK), "busy", "cpp")]
+        self.assertEqual(self.verify(rows, answer)[::2], (2, []))
+        self.assertEqual(self.verify(rows, lambda *_: record_with())[0], 0)
+
+    def test_a_fault_of_a_row_is_its_verdict(self):
+        rows = [("no/such/task.py", "x", "cpp"), (str(TASK), "x", "fortran"), (None, "x", "cpp"), (str(TASK), None, "cpp")]
+        missing, _, table = self.verify(rows, lambda *_: record_with())
+        self.assertEqual(missing, 0)
+        self.assertEqual([row["outcome"] for row in table][:2], ["error:not_found", "error:invalid_argument"], table)
+
+    def test_no_more_than_asked_are_under_way(self):
+        lock, running, most = threading.Lock(), set(), []
+
+        def answer(candidate, options):
+            with lock:
+                running.add(candidate.id)
+                most.append(len(running))
+            threading.Event().wait(0.01)
+            with lock:
+                running.discard(candidate.id)
+            return record_with()
+
+        self.verify([(str(TASK), f"{number}", "cpp") for number in range(20)], answer, at_once=3)
+        self.assertLessEqual(max(most), 3)
+
+
 class ExamplesWithWorkerTest(unittest.TestCase):
     """The examples run side by side: most of their time is a worker's start, which uses one core."""
 
@@ -202,6 +369,13 @@ class ExamplesWithWorkerTest(unittest.TestCase):
                          [(True, True), (True, False), (False, False), (False, False)])
         self.assertRegex(results[1].metadata["correctness_issue"], "elements")
         self.assertEqual(results[2].metadata["compilation_error_name"], "syntax")
+
+    def test_an_evaluator_for_evolution(self):
+        with tempfile.TemporaryDirectory() as directory:
+            done = run_example("08_evolution_evaluator.py", "--program_path", KERNEL, "--results_dir", directory,
+                               EVALUATOR_TASK=str(TASK), EVALUATOR_MODE="correctness_only")
+            self.assertEqual(done.returncode, 0, done.stderr)
+            self.assertEqual(json.loads(Path(directory, "correct.json").read_text()), {"correct": True, "error": None})
 
 
 if __name__ == "__main__":
