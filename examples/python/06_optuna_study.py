@@ -45,18 +45,19 @@ def fill(template: str, values: dict[str, str]) -> str:
 
 
 def search(judge: kernelgen.Benchmarker, task: kernelgen.Task, template: str, trials: int, storage: str | None = None,
-           options: kernelgen.EvaluationOptions = kernelgen.EvaluationOptions()) -> optuna.Study:
+           options: kernelgen.EvaluationOptions = kernelgen.EvaluationOptions(),
+           sampler: optuna.samplers.BaseSampler | None = None) -> optuna.Study:
     """Maximizes the speedup over the reference."""
     space = space_of(template)
     study = optuna.create_study(direction="maximize", storage=storage, study_name=task.name, load_if_exists=True,
-                                sampler=optuna.samplers.TPESampler(seed=0))
+                                sampler=sampler)
 
     def objective(trial: optuna.Trial) -> float:
         values = {name: trial.suggest_categorical(name, choices) for name, choices in space.items()}
         # Samplers repeat themselves where there are few values, and another verdict would tell nothing new.
         for earlier in trial.study.get_trials(deepcopy=False, states=(COMPLETE, PRUNED)):
             if earlier.params == values:
-                if earlier.state == PRUNED:
+                if earlier.value is None:
                     raise optuna.TrialPruned("as before")
                 return earlier.value
         record = judge.evaluate(task, kernelgen.Candidate(fill(template, values)), options)

@@ -27,8 +27,8 @@ Row = dict[str, Any]
 
 
 def row_of(row: Row, mode: str, record: kernelgen.EvaluationRecord) -> Row:
-    verdict = {"mode": mode, "outcome": record.outcome.name, "message": record.outcome.message, "record": record.to_json()}
-    if record.score is not None:
+    verdict: Row = {"mode": mode, "outcome": record.outcome.name, "message": record.outcome.message, "record": record.to_json()}
+    if record.score is not None and record.timing is not None:
         # The score is the ratio of the times on the device alone where there is one.
         ratio = record.timing.speedup_device or record.timing.speedup_call
         verdict |= dict(zip(SPEEDUP, (ratio.value, ratio.low, ratio.high)))

@@ -197,10 +197,11 @@ class OptunaTest(unittest.TestCase):
         judge = FakeJudge(answer)
         with tempfile.TemporaryDirectory() as directory:
             storage = f"sqlite:///{directory}/study.db"
-            example.search(judge, kernelgen.load_task(TASK), example.TEMPLATE, 20, storage)
-            study = example.search(judge, kernelgen.load_task(TASK), example.TEMPLATE, 20, storage)
+            for seed in (1, 2):
+                study = example.search(judge, kernelgen.load_task(TASK), example.TEMPLATE, 10, storage,
+                                       sampler=optuna.samplers.TPESampler(seed=seed))
         self.assertEqual((study.best_params, study.best_value), ({"THREADS": "1", "WIDTH": "16"}, 16.0))
-        self.assertEqual(len(study.trials), 40)
+        self.assertEqual(len(study.trials), 20)
         pruned = [trial for trial in study.trials if trial.state == optuna.trial.TrialState.PRUNED]
         self.assertEqual({trial.params["WIDTH"] for trial in pruned}, {"24"})
         self.assertEqual(pruned[0].user_attrs["outcome"], "accuracy:mismatch output: wrong")
