@@ -47,12 +47,12 @@ class JudgePool:
 
     def evaluate(self, work: Sequence[Work], options: kernelgen.EvaluationOptions) -> list[kernelgen.EvaluationRecord]:
         """Records in the order of the work. An error of the machinery is raised, also once a task lost three actors."""
-        records: list[kernelgen.EvaluationRecord | None] = [None] * len(work)
+        records: dict[int, kernelgen.EvaluationRecord] = {}
         attempts = [0] * len(work)
         waiting = deque(range(len(work)))
         # An actor gets work once it has started: one that waits for a node that is lost must not hold any.
-        running = {actor.is_ready.remote(): (actor, None) for actor in self.actors}
-        while any(record is None for record in records):
+        running: dict[ray.ObjectRef, tuple] = {actor.is_ready.remote(): (actor, None) for actor in self.actors}
+        while len(records) < len(work):
             for done in ray.wait(list(running))[0]:
                 actor, index = running.pop(done)
                 try:
@@ -71,7 +71,7 @@ class JudgePool:
                 if waiting:
                     index = waiting.popleft()
                     running[actor.evaluate.remote(work[index], options)] = (actor, index)
-        return [record for record in records if record is not None]
+        return [records[index] for index in range(len(work))]
 
 
 def main(task: str, *kernels: str) -> int:
