@@ -89,7 +89,7 @@ class ServerClient final : public LLMClient {
 
  private:
   /// What is to be answered: the prompt, or the prompt and the beginning of a reply.
-  struct Task {
+  struct Conversation {
     const LLMRequest& request;
     std::string_view so_far;
     int choices = 1;
@@ -121,23 +121,23 @@ class ServerClient final : public LLMClient {
   }
 
   /// Asks as often as the table of retries allows. At least one reply and at most as many as there are choices.
-  Result<std::vector<Reply>> ask_until_answered(const Task& task, const std::stop_token& stop) {
-    const auto& request = task.request;
+  Result<std::vector<Reply>> ask_until_answered(const Conversation& asked, const std::stop_token& stop) {
+    const auto& request = asked.request;
     if (!std::isfinite(request.temperature)) return refusal("the temperature is not a number");
     std::mt19937_64 engine(random_u64());
     std::string before;
     int other_forms = 0;
     for (int attempts = 1;; ++attempts) {
       if (stop.stop_requested()) return Error{ErrorCode::Cancelled, "cancelled"};
-      if (task.left <= milliseconds::zero()) return timed_out(request, before);
-      const auto entered = gate_.enter(options_.model, estimate_tokens(request, task.so_far), options_.retry.longest,
+      if (asked.left <= milliseconds::zero()) return timed_out(request, before);
+      const auto entered = gate_.enter(options_.model, estimate_tokens(request, asked.so_far), options_.retry.longest,
                                        stop, [&](milliseconds wait) { tell_wait(request, wait); });
       if (!entered) return with_place(entered.error());
       const auto begun = Clock::now();
       auto form = current_form();
-      form.choices = task.choices;
-      auto answer = ask({request, task.so_far, form, std::chrono::ceil<milliseconds>(task.left)}, stop);
-      task.left -= Clock::now() - begun;
+      form.choices = asked.choices;
+      auto answer = ask({request, asked.so_far, form, std::chrono::ceil<milliseconds>(asked.left)}, stop);
+      asked.left -= Clock::now() - begun;
       if (answer.reply) {
         std::vector<Reply> replies{*std::move(answer.reply)};
         std::move(answer.further.begin(), answer.further.end(), std::back_inserter(replies));
@@ -149,14 +149,14 @@ class ServerClient final : public LLMClient {
       }
       if (answer.failure.error.code == ErrorCode::Cancelled) return Error{ErrorCode::Cancelled, "cancelled"};
       if (answer.failure.error.code == ErrorCode::Timeout) return timed_out(request, before);
-      const auto remaining = std::chrono::floor<milliseconds>(task.left);
+      const auto remaining = std::chrono::floor<milliseconds>(asked.left);
       const auto delay =
           retry_delay(options_.retry, {answer.failure.kind, attempts, answer.retry_after, remaining}, engine);
       if (!delay) return final_error(std::move(answer), attempts);
       before = std::move(answer.failure.error.message);
       if (request.on_retry) request.on_retry(before, *delay);
       if (!sleep_for(*delay, stop)) return Error{ErrorCode::Cancelled, "cancelled"};
-      task.left -= *delay;
+      asked.left -= *delay;
     }
   }
 

@@ -8,6 +8,7 @@
 
 using namespace kernelgen;
 using namespace kernelgen::cli;
+using namespace kernelgen::testing;
 
 namespace {
 

@@ -388,11 +388,11 @@ TEST_CASE("a candidate's text neither ends its block nor begins one", "[prompt][
 
 TEST_CASE("a new attempt after a reply without code speaks of no kernel", "[prompt][builder]") {
   auto request = sample_prompt_request(PromptKind::Reflect);
-  CHECK(contains(built(request).text, "The kernel shown is an earlier attempt"));
+  CHECK(holds(built(request).text, "The kernel shown is an earlier attempt"));
   request.base->source.clear();
   const auto text = built(request).text;
-  CHECK(contains(text, "An earlier attempt gave no kernel"));
-  CHECK_FALSE(contains(text, "The kernel shown"));
+  CHECK(holds(text, "An earlier attempt gave no kernel"));
+  CHECK_FALSE(holds(text, "The kernel shown"));
 }
 
 TEST_CASE("errors of outputs come with their call", "[prompt][builder][verdict]") {
