@@ -88,7 +88,7 @@ class ServerClient final : public LLMClient {
   [[nodiscard]] ModelTerms terms(PromptKind) const override { return options_.terms; }
 
  private:
-  /// What is to be answered: the prompt, or the prompt and the beginning of a reply.
+  /// A model is asked with the prompt alone, or is to go on with the reply that begins with `so_far`.
   struct Conversation {
     const LLMRequest& request;
     std::string_view so_far;

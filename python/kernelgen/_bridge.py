@@ -9,7 +9,7 @@ from typing import Any
 from . import _core
 from ._codec import encode
 from .flow_records import Action, action_result_from
-from .judges import Benchmarker, EvaluationProgress, description_from
+from .judges import Benchmarker, EvaluationProgress, description_from, description_line
 from .models import LLMClient, Reply, Request
 from .options import options_from
 from .policies import Decision, Policy, SearchFacts
@@ -43,9 +43,7 @@ def describe(judge: Benchmarker, task: dict[str, Any], options: dict[str, Any], 
     if not isinstance(description, TaskDescription):
         raise TypeError(
             f"{type(judge).__name__}.describe() returned {type(description).__name__}, not a TaskDescription")
-    return json.dumps({
-        "schema": 1, "type": "task_described", "time": "", "description": encode(description), "device": [],
-        "gpu": None, "threads": 0})
+    return description_line(description)
 
 
 def complete(model: LLMClient, request: dict[str, Any], stop: _core.StopToken) -> dict[str, Any]:

@@ -12,7 +12,7 @@ from typing import Any
 
 from . import _core
 from ._calls import Begin, await_for, wait_for
-from ._codec import decode
+from ._codec import decode, encode
 from .options import EvaluationOptions, plain
 from .records import EvaluationRecord, TaskDescription, _record_from
 from .tasks import Candidate, Task, candidate_of, task_of
@@ -153,6 +153,15 @@ def _evaluation(judge: Benchmarker, task: AnyTask, candidate: AnyCandidate, opti
 def _description(judge: Benchmarker, task: AnyTask, options: EvaluationOptions, stop: StopToken | None) -> Begin:
     arguments = (native_of(judge), vars(task_of(task)), plain(options), stop)
     return lambda on_done: _core.start_describe(*arguments, on_done)
+
+
+def description_line(description: TaskDescription) -> str:
+    """A description as the line of a journal, which the extension reads."""
+    import json
+
+    return json.dumps({
+        "schema": 1, "type": "task_described", "time": "", "description": encode(description), "device": [],
+        "gpu": None, "threads": 0})
 
 
 def description_from(line: str) -> TaskDescription:

@@ -9,10 +9,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from . import _core
-from ._codec import decode, encode
+from ._codec import decode
 from .enums import PromptKind
 from .flow_records import Analysis
-from .judges import AnyTask
+from .judges import AnyTask, description_line
 from .models import Reply
 from .records import EvaluationRecord, TaskDescription
 from .tasks import Candidate, task_of
@@ -116,11 +116,7 @@ class PromptBuilder:
         Every kind but "seed" needs `base`. Raises InvalidArgument when something required is missing or a name is
         unknown.
         """
-        line = None
-        if description is not None:
-            line = json.dumps({
-                "schema": 1, "type": "task_described", "time": "", "description": encode(description), "device": [],
-                "gpu": None, "threads": 0})
+        line = description_line(description) if description is not None else None
         prompt = self._native.build({
             "task": vars(task_of(task)), "kind": str(kind), "target": str(target), "language": language,
             "description": line, "base": _plain(base) if base is not None else None,

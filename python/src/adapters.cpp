@@ -224,10 +224,6 @@ class PythonPolicy final : public Policy {
   mutable std::optional<std::string> last_best_;
 };
 
-}  // namespace
-
-namespace {
-
 /// Keeps a benchmarker of the parent in a forked child for ever: its threads do not exist here, and its worker is the
 /// parent's, so that it cannot be destroyed.
 void leak(std::shared_ptr<Benchmarker> benchmarker) {
