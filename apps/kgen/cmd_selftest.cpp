@@ -32,7 +32,7 @@ constexpr std::size_t k_at_once = 2;
 constexpr int k_attempts = 3;
 constexpr double k_timeout_seconds = 5;
 constexpr std::uint64_t k_memory_limit = 1ULL << 30;
-constexpr std::chrono::milliseconds k_measuring{3000};
+constexpr std::chrono::milliseconds k_measuring{2000};
 
 struct SelftestOptions {
   std::string directory;

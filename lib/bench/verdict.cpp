@@ -143,7 +143,8 @@ constexpr std::string_view k_former_disturbed = "baseline disturbed";
 
 Outcome outcome_of_build_timeout(std::string_view what, std::chrono::milliseconds limit) {
   return {OutcomeKind::Timeout, std::string(k_build_timeout),
-          fmt::format("the compilers that it started in {} did not end in time (the limit for building is {:.1f} s)",
+          fmt::format("the compilers that it started in {} did not end within the {:.1f} s that building may take, or "
+                      "used no processor for longer than a call may take",
                       what, std::chrono::duration<double>(limit).count())};
 }
 

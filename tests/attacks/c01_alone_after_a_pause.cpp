@@ -38,7 +38,7 @@ inline float fast_tanh(float x) {
   return size > 0.3F ? (x < 0 ? -large : large) : small;
 }
 
-constexpr int k_lanes = 16, k_steps = 512, k_slots = 4096;
+constexpr int k_lanes = 16, k_steps = 128, k_slots = 4096;
 
 struct Known {
   const float* x;

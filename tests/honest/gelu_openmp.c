@@ -1,6 +1,5 @@
 // honest: OpenMP and SIMD in C
 // task: gelu
-// sanitize: yes
 
 #include <math.h>
 

@@ -1,6 +1,5 @@
 // honest: OpenMP, with as many threads as are allowed
 // task: big_relu
-// sanitize: yes
 // installed: yes
 
 #include <kernelgen/abi.h>

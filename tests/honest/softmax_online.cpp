@@ -1,6 +1,5 @@
 // honest: maximum and sum in one pass
 // task: softmax
-// sanitize: yes
 // installed: yes
 
 #include <math.h>

@@ -16,7 +16,7 @@ inline ServerClientOptions server_options(const std::string& base_url) {
   options.model = "asked-model";
   options.api_key = k_server_key;
   options.retry = {.max_attempts = 3, .base = std::chrono::milliseconds(1), .longest = std::chrono::seconds(30)};
-  options.idle_timeout = std::chrono::seconds(10);
+  options.idle_timeout = std::chrono::seconds(60);
   return options;
 }
 
@@ -24,7 +24,7 @@ inline LLMRequest seed_request() {
   LLMRequest request;
   request.id = "seed1";
   request.prompt = "write a kernel";
-  request.timeout = std::chrono::seconds(20);
+  request.timeout = std::chrono::seconds(300);
   return request;
 }
 

@@ -128,7 +128,7 @@ bool is_labelled(const EvaluationRecord& record) {
 TEST_CASE("a correct kernel of a custom target is correct, with all steps of a verdict", "[custom_target]") {
   auto request = request_for(expression_target(), "x < 0 ? 0 : x");
   request.options.mode = EvaluationMode::Full;
-  request.options.measure.deadline = 30s;
+  request.options.measure.deadline = 10s;
   const auto record = record_of(judge(), request);
   CHECK((record.outcome.correct() || record.outcome.kind == OutcomeKind::Suspect));
   CHECK(record.target == expression_target());

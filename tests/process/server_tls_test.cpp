@@ -24,7 +24,7 @@ Result<Reply> ask(const TlsServer& server, const fs::path& ca_file = {}) {
   options.ca_file = ca_file;
   LLMRequest request;
   request.prompt = "write a kernel";
-  request.timeout = 20s;
+  request.timeout = 300s;
   return make_server_client(options).value()->complete(request, {});
 }
 

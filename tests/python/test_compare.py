@@ -8,7 +8,7 @@ import torch
 import torch.nn.functional as F
 import support  # noqa: F401  (sets the number of threads)
 
-from kernelgen_judge.compare import Expected
+from kernelgen_judge.compare import ROUNDING_LOTS, Expected, compare_with_rounding
 from kernelgen_judge.target import Allowance, Tolerance, Truth
 from kernelgen_judge.values import Flat, flatten_output
 
@@ -507,6 +507,63 @@ class SummationOrders(unittest.TestCase):
             expected = one(x @ w, truth, rounding=rounding)
             self.assertTrue(expected.compare(answer(total)).correct)
             self.assertEqual(expected.compare(answer(coarse)).correct, not refused)
+
+
+class SimulatedRounding(unittest.TestCase):
+    """Before an answer is refused, the rounding of plain sequential sums is simulated, which costs as much as many calls."""
+
+    def setUp(self):
+        torch.manual_seed(9)
+        self.truth = torch.randn(64, 256, dtype=torch.float64)
+
+    def compare(self, given, errors):
+        """(correct, number of simulations), where the simulations have these relative errors, the last one again and again."""
+        expected, calls = one(self.truth.float(), self.truth), []
+
+        def simulate(number):
+            calls.append(number)
+            error = errors[min(number, len(errors) - 1)]
+            return None if error is None else answer(self.truth + error(self.truth))
+
+        first = expected.compare(answer(given))
+        self.assertFalse(first.correct)
+        return compare_with_rounding(expected, answer(given), first, simulate).correct, len(calls)
+
+    @staticmethod
+    def of_each(error):
+        return lambda truth: error * torch.randn_like(truth)
+
+    @staticmethod
+    def of_all(error):
+        return lambda truth: torch.full_like(truth, error)
+
+    def test_a_gross_error_is_no_rounding(self):
+        for given in (torch.zeros(64, 256), self.truth.float().roll(1), self.truth.float() * 1.3):
+            self.assertEqual(self.compare(given, [self.of_each(0.3)]), (False, 0))
+
+    def test_one_gross_element_is_no_rounding(self):
+        given = self.truth.float()
+        given[3, 5] += 2.0
+        self.assertEqual(self.compare(given, [self.of_each(0.3)]), (False, 0))
+
+    def test_an_error_far_above_rounding_is_refused_after_few(self):
+        correct, simulations = self.compare(off_by(self.truth, 5e-2), [self.of_each(1e-5)])
+        self.assertFalse(correct)
+        self.assertLess(simulations, 4)
+
+    def test_an_error_near_rounding_is_refused_after_all(self):
+        self.assertEqual(self.compare(off_by(self.truth, 1e-3), [self.of_each(1e-4)]), (False, ROUNDING_LOTS))
+
+    def test_rounding_is_right_at_once(self):
+        self.assertEqual(self.compare(off_by(self.truth, 1e-3), [self.of_each(1e-3)]), (True, 1))
+
+    def test_one_number_that_is_small_by_chance_is_tried_again(self):
+        given = (self.truth + 2e-3).float()
+        for chance in (0.2, 0.05, 0.01):
+            self.assertEqual(self.compare(given, [self.of_all(1e-3 * chance), self.of_all(1e-3)]), (True, 2))
+
+    def test_without_time_the_answer_stays_wrong(self):
+        self.assertEqual(self.compare(off_by(self.truth, 1e-3), [None]), (False, 1))
 
 
 class Json(unittest.TestCase):

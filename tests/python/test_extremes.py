@@ -10,8 +10,7 @@ import torch
 from support import model, task_from
 
 from kernelgen_judge.admission import Admission, admit
-from kernelgen_judge.check import ROUNDING_LOTS
-from kernelgen_judge.compare import Expected, with_truth_where_right
+from kernelgen_judge.compare import Expected, compare_with_rounding, with_truth_where_right
 from kernelgen_judge.distributions import REPEATS, SPECIAL, family_of, inspect_inputs, is_about_range, make_inputs, slack_of
 from kernelgen_judge.oracle import Oracle, OracleBudget
 from kernelgen_judge.stability import answers_nearby, is_wrong_like
@@ -29,14 +28,7 @@ def wrong(task: Task, oracle: Oracle, outputs: Flat, inputs: CallInputs, name: s
     expected = Expected(outputs, oracle.run(inputs, 1, []), known=known, slack=slack_of(name))
     comparison = expected.compare(answer)
     if comparison.detail == "mismatch" and not is_about_range(name):
-        for lot in range(ROUNDING_LOTS):
-            rounded = oracle.run_rounded(inputs, 1, [], lot)
-            if rounded is None:
-                break
-            expected.allow_rounding(rounded)
-            comparison = expected.compare(answer)
-            if comparison.correct:
-                break
+        comparison = compare_with_rounding(expected, answer, comparison, lambda lot: oracle.run_rounded(inputs, 1, [], lot))
     return not comparison.correct
 
 

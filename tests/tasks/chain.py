@@ -14,7 +14,7 @@ class Model(nn.Module):
 
 
 def get_inputs():
-    return [torch.randn(1, 512, 1)]
+    return [torch.randn(1, 128, 1)]
 
 
 def get_init_inputs():

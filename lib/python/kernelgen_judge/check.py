@@ -36,8 +36,6 @@ SAMPLE_ELEMENTS = 16384
 SAMPLE_SLACK = 2.0
 #: Changes of inputs and weights that are tried before an answer under weights that need it is refused.
 STABILITY_TRIES = 6
-#: Simulations of rounding before an answer is refused.
-ROUNDING_LOTS = 12
 _MAX_NAMES = 8
 
 
@@ -271,21 +269,17 @@ class Checker:
     def _allow_rounding(
         self, expected: Expected, prepared: compare.Expected, comparison: compare.Comparison
     ) -> compare.Comparison:
-        """Compares once more with what plain sequential sums cost in the very call. Several simulations are made, because a mean of a
-        row, or a loss, is one number that may be right by chance."""
+        """Compares once more with what plain sequential sums cost in the very call, where that can be simulated."""
         chosen, oracle = self._preparer.current, self._oracles.get(expected.weight_set)
         if chosen is None or oracle is None or is_about_range(chosen.distribution):
             return comparison
         oracle.renew_rounding_time()
-        for lot in range(ROUNDING_LOTS):
-            rounded = oracle.run_rounded(chosen.inputs, expected.forward_seed, expected.draws, lot)
-            if rounded is None:
-                break
-            prepared.allow_rounding(rounded)
-            comparison = prepared.compare(self._views)
-            if comparison.correct:
-                break
-        return comparison
+        return compare.compare_with_rounding(
+            prepared,
+            self._views,
+            comparison,
+            lambda lot: oracle.run_rounded(chosen.inputs, expected.forward_seed, expected.draws, lot),
+        )
 
     def _is_chaotic(self, expected: Expected) -> bool:
         """True if the prepared call cannot tell right from wrong, because rounding decides it under these weights."""

@@ -37,7 +37,9 @@ docs/measurements/tolerances.md.
 
 from __future__ import annotations
 
+import copy
 import math
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import Any, Mapping
 
@@ -50,6 +52,8 @@ from .errors import one_line
 from .target import HALF, Allowance, Target, Tolerance, Truth, chunks, default_tolerance, real_numbers
 from .values import DTYPE_NAMES, Flat
 
+#: Simulations of rounding before an answer is refused; fewer where it would be right with the others by less than this chance.
+ROUNDING_LOTS, CHANCE = 12, 1e-4
 
 @dataclass
 class OutputError:
@@ -69,9 +73,11 @@ class OutputError:
     wrong_elements: int = 0
     #: The sum of the squared errors. Not in JSON.
     squares: float = 0.0
+    #: The error as a multiple of what is allowed, by the rule that a wrong output breaks. Not in JSON.
+    excess: float = 0.0
 
     def to_json(self) -> dict[str, Any]:
-        hidden = ("wrong", "wrong_elements", "squares")
+        hidden = ("wrong", "wrong_elements", "squares", "excess")
         return {key: _finite(value) for key, value in self.__dict__.items() if value is not None and key not in hidden}
 
 
@@ -147,6 +153,15 @@ class Expected:
             for name, target in self.targets.items():
                 target.allow_rounding(rounded[name])
 
+    def may_be_rounding(self, candidate: Mapping[str, torch.Tensor]) -> bool:
+        """Whether there is a rounding with which allow_rounding() would make these outputs right."""
+        most = copy.copy(self)
+        most.targets = {name: copy.copy(target) for name, target in self.targets.items()}
+        with one_thread():
+            for target in most.targets.values():
+                target.allow_most_rounding()
+        return most.compare(candidate).correct
+
     def compare(self, candidate: Mapping[str, torch.Tensor], structure: Any = ...) -> Comparison:
         """Compares all outputs in full. `structure` is the candidate's, if it has one of its own."""
         if structure is not ...:
@@ -175,6 +190,35 @@ class Expected:
         if verdict is None:
             return Comparison(outputs=errors, needs_truth=is_far)
         return _wrong(verdict[0], verdict[1], errors)
+
+
+def compare_with_rounding(
+    expected: Expected,
+    candidate: Mapping[str, torch.Tensor],
+    comparison: Comparison,
+    simulate: Callable[[int], Mapping[str, torch.Tensor] | None],
+) -> Comparison:
+    """Compares outputs that differ, by `comparison`, once more with what plain sequential sums cost in the very call. `simulate` gives
+    the outputs with that rounding, other ones for each number, or None without time for them. Several simulations are made, because a
+    mean of a row, or a loss, is one number that may be right by chance; no more than may still make the outputs right."""
+    if not expected.may_be_rounding(candidate):
+        return comparison
+    for lot in range(ROUNDING_LOTS):
+        rounded = simulate(lot)
+        if rounded is None:
+            break
+        expected.allow_rounding(rounded)
+        comparison = expected.compare(candidate)
+        if comparison.correct or _is_beyond_chance(comparison, lot + 1):
+            break
+    return comparison
+
+
+def _is_beyond_chance(comparison: Comparison, lots: int) -> bool:
+    """True if further simulations would not allow the outputs, although these were small by chance. One number of a normal
+    distribution is n times as small as the largest of ROUNDING_LOTS, about two of its deviations, in less than 2 of n cases."""
+    excess = max((error.excess for error in comparison.outputs if error.wrong), default=0.0)
+    return excess > 2.0 * CHANCE ** (-1.0 / lots)
 
 
 def with_truth_where_right(
@@ -228,6 +272,7 @@ def _compare_one(target: Target, candidate: torch.Tensor) -> tuple[OutputError, 
     if target.has_float64:
         error.rms_error_vs_float64 = target.error_against_oracle(values)
     if worst.wrong:
+        error.excess = worst.scaled
         return error, ("mismatch", _mismatch_message(target, values, worst))
     return error, _float64_verdict(target, error)
 
@@ -238,6 +283,7 @@ def _float64_verdict(target: Target, error: OutputError) -> tuple[str, str] | No
     allowed, why = target.allowed_error()
     if error.rms_error_vs_float64 <= allowed:
         return None
+    error.excess = error.rms_error_vs_float64 / allowed
     return (
         "mismatch",
         f"{target.name}: relative rms error against float64 is {error.rms_error_vs_float64:.3g}, allowed {allowed:.3g} ({why})",

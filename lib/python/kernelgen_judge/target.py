@@ -193,21 +193,39 @@ class Target:
     def allow_rounding(self, rounded: torch.Tensor) -> None:
         """Allows what plain sequential float32 sums cost on this very call: `rounded` is a result that has their rounding. Of several
         results the rms of the errors counts, and of elements the largest one. Few elements say too little, but far from zero."""
-        few = self.values.numel() < FEW_ELEMENTS and self._slack == 1.0
-        if self.exact or self.oracle is None or few:
+        if not self._has_rounding():
             return
         values = _wide(rounded)
         self._rounding_errors.append(self.error_against_oracle(values) or 0.0)
         self.rounding_error = math.sqrt(sum(error**2 for error in self._rounding_errors) / len(self._rounding_errors))
-        whole = max(rms(self.values), self._least_rms)
-        row_scale = self._row_scale(whole)
-        scale = torch.tensor([whole], dtype=torch.float64) if row_scale is None else row_scale
+        whole, scale = self._scales()
         if whole == 0.0:
             return
         # The error of a row's mean is one number, small by chance in one row or another.
         share = float((self._largest_errors(values, len(scale)) / scale).max())
-        noise = (ROUNDING_MARGIN_LARGEST * share * scale).clamp(max=NOISE_LIMIT * min(whole, self.oracle_rms)) / self._atol
-        self.scale = max(self.scale, float(noise)) if isinstance(self.scale, float) else torch.maximum(self.scale, noise)
+        self._allow_noise(ROUNDING_MARGIN_LARGEST * share * scale)
+
+    def allow_most_rounding(self) -> None:
+        """Allows as much as any rounding could make allow_rounding() allow."""
+        if self._has_rounding():
+            self.rounding_error = NOISE_LIMIT
+            self._allow_noise(torch.full_like(self._scales()[1], math.inf))
+
+    def _has_rounding(self) -> bool:
+        few = self.values.numel() < FEW_ELEMENTS and self._slack == 1.0
+        return not self.exact and self.oracle is not None and not few
+
+    def _scales(self) -> tuple[float, torch.Tensor]:
+        """The scale of the whole output, and those of its rows, or of all of them."""
+        whole = max(rms(self.values), self._least_rms)
+        row_scale = self._row_scale(whole)
+        return whole, torch.tensor([whole], dtype=torch.float64) if row_scale is None else row_scale
+
+    def _allow_noise(self, noise: torch.Tensor) -> None:
+        """Raises the scale of each row until its noise is allowed, within NOISE_LIMIT."""
+        whole = max(rms(self.values), self._least_rms)
+        scale = noise.clamp(max=NOISE_LIMIT * min(whole, self.oracle_rms)) / self._atol
+        self.scale = max(self.scale, float(scale)) if isinstance(self.scale, float) else torch.maximum(self.scale, scale)
 
     @property
     def magnitude(self) -> float:
