@@ -155,6 +155,31 @@ class Symbols(unittest.TestCase):
         symbols = ["kernelgen::v0::make_it(int, int)", "boost::json::value::value()", "std::vector<kernelgen::v0::A>::size()"]
         self.assertEqual(len(list(check_symbols.findings(symbols, [("a.hpp", self.TEXT)]))), 2)
 
+    def test_promised_functions(self):
+        mangled = ("kernelgen::v0::make_it[abi:cxx11](std::map<std::__cxx11::basic_string<char, std::char_traits<char>, "
+                   "std::allocator<char> >, std::vector<int, std::allocator<int> >, std::less<std::__cxx11::basic_string<char, "
+                   "std::char_traits<char>, std::allocator<char> > > > const&)")
+        symbols = [(mangled, "T"), ("kernelgen::v0::A::member() const", "T"), ("kernelgen::v0::A::member() const", "T"),
+                   ("kernelgen::v0::two()", "W"), ("vtable for kernelgen::v0::A", "V"), ("kernelgen::v0::hidden(int)", "T")]
+        self.assertEqual(check_symbols.promised_functions(symbols, [("a.hpp", self.TEXT + "// hidden\n")]),
+                         ["kernelgen::v0::A::member() const",
+                          "kernelgen::v0::make_it(std::map<std::string, std::vector<int>> const&)"])
+
+    def test_a_function_that_is_new(self):
+        found = list(check_symbols.differences(["lib.so.0.1", "f()"], ["lib.so.0.1", "f()", "g()"]))
+        self.assertEqual(found[0], "+g()")
+        self.assertFalse([line for line in found if "need what is gone" in line])
+
+    def test_a_function_that_is_gone(self):
+        found = list(check_symbols.differences(["lib.so.0.1", "f(int)"], ["lib.so.0.1", "f(long)"]))
+        self.assertEqual(found[:2], ["-f(int)", "+f(long)"])
+        self.assertIn("linked to lib.so.0.1 need what is gone", found[2])
+        found = list(check_symbols.differences(["lib.so.0.1", "f()"], ["lib.so.0.2"]))
+        self.assertFalse([line for line in found if "need what is gone" in line])
+
+    def test_a_list_that_has_not_changed(self):
+        self.assertEqual(list(check_symbols.differences(["lib.so.0.1", "f()"], ["lib.so.0.1", "f()"])), [])
+
 
 class Forbidden(Fixture):
     def test_ordinary_text(self):
