@@ -53,7 +53,15 @@ def complete(model: LLMClient, request: dict[str, Any], stop: _core.StopToken) -
         reply = Reply(reply)
     if not isinstance(reply, Reply):
         raise TypeError(f"{type(model).__name__}.complete() returned {type(reply).__name__}, not a Reply or a text")
-    return dict(vars(reply))
+    return {**vars(reply), "text": _whole_characters(reply.text)}
+
+
+def _whole_characters(text: str) -> str:
+    """A text with U+FFFD in place of halves of surrogate pairs, which json.loads makes of a reply that was cut: a search
+    goes on whatever a model wrote."""
+    if not isinstance(text, str):
+        return text
+    return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
 
 
 def policy_options(policy: Policy) -> list[tuple[str, str]]:

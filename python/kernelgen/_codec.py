@@ -9,6 +9,8 @@ import typing
 from collections.abc import Callable
 from typing import Any, TypeVar, Union
 
+from . import _core
+
 T = TypeVar("T")
 
 _Decode = Callable[[Any], Any]
@@ -62,13 +64,15 @@ def decode(cls: type[T], data: dict[str, Any]) -> T:
 
 
 def encode(value: Any) -> Any:
-    """A value as JSON has it."""
+    """A value as JSON has it. Raises InvalidArgument for a text that has no form in UTF-8."""
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
         return {name: encode(getattr(value, name)) for name, _ in _fields_of(type(value))}
     if isinstance(value, enum.Enum):
         return value.value
     if isinstance(value, (tuple, list)):
         return [encode(item) for item in value]
+    if isinstance(value, str):
+        _core.check_text(value)
     if isinstance(value, float) and (value != value or value in (float("inf"), float("-inf"))):
         return str(value)
     return value

@@ -26,6 +26,7 @@ class Task:
 
     def __post_init__(self) -> None:
         if not self.content_id:
+            _core.check_text(self.text)
             object.__setattr__(self, "content_id", hashlib.sha256(self.text.encode()).hexdigest())
 
 
@@ -72,8 +73,8 @@ def load_candidate(path: str | os.PathLike[str], target: str | None = None) -> C
         raise NotFound(f"there is no {file}") from None
     except PermissionError:
         raise PermissionDenied(f"{file} may not be read") from None
-    except (IsADirectoryError, UnicodeDecodeError) as error:
-        raise InvalidArgument(f"{file} is no source file: {error}") from None
+    except (IsADirectoryError, UnicodeError) as error:
+        raise InvalidArgument(f"{str(file)!r} is no source file: {error}") from None
     if target is None:
         target = _core.guess_target(file.name, source)
         if target is None:

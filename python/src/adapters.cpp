@@ -55,7 +55,7 @@ class PythonBenchmarker final : public Benchmarker {
       });
       const nb::object answer = bridge("evaluate")(object_.get(), dict_of(request.task), dict_of(request.candidate),
                                                    dict_of(request.options), report, nb::cast(StopToken(stop)));
-      return nb::cast<std::string>(answer);
+      return text_of(answer);
     });
     *current = nullptr;
     if (!text) return std::move(text).error();
@@ -65,8 +65,7 @@ class PythonBenchmarker final : public Benchmarker {
   Result<TaskDescription> describe(const TaskSource& task, const EvaluationOptions& options,
                                    std::stop_token stop) override {
     auto text = ask_python<std::string>(state_, [&]() -> Result<std::string> {
-      return nb::cast<std::string>(
-          bridge("describe")(object_.get(), dict_of(task), dict_of(options), nb::cast(StopToken(stop))));
+      return text_of(bridge("describe")(object_.get(), dict_of(task), dict_of(options), nb::cast(StopToken(stop))));
     });
     if (!text) return std::move(text).error();
     return description_of(*text).context("reading the description of a judge in Python");
@@ -106,9 +105,7 @@ Reply reply_of(const nb::dict& from) {
 class PythonModel final : public LLMClient {
  public:
   PythonModel(CallState& state, nb::object object)
-      : state_(state),
-        object_(std::move(object)),
-        identity_(nb::cast<std::string>(nb::str(object_.get().attr("identity")()))) {}
+      : state_(state), object_(std::move(object)), identity_(text_of(nb::str(object_.get().attr("identity")()))) {}
 
   Result<Reply> complete(const LLMRequest& request, std::stop_token stop) override {
     if (stop.stop_requested()) return Error{ErrorCode::Cancelled, "cancelled"};
@@ -133,8 +130,10 @@ class PythonModel final : public LLMClient {
 class PythonPolicy final : public Policy {
  public:
   PythonPolicy(CallState& state, nb::object object) : state_(state), object_(std::move(object)) {
-    name_ = nb::cast<std::string>(nb::str(object_.get().attr("name")()));
-    options_ = nb::cast<std::vector<std::pair<std::string, std::string>>>(bridge("policy_options")(object_.get()));
+    name_ = text_of(nb::str(object_.get().attr("name")()));
+    const nb::object options = bridge("policy_options")(object_.get());
+    for (const auto& [option, value] : nb::cast<std::vector<std::pair<Text, Text>>>(options))
+      options_.emplace_back(option.get(), value.get());
     max_actions_ = nb::cast<std::optional<int>>(object_.get().attr("max_actions")());
   }
   PythonPolicy(const PythonPolicy&) = delete;

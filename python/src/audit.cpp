@@ -61,9 +61,9 @@ Call start_audit(const nb::object& judge, const nb::dict& request, const nb::obj
     sources.paths.emplace_back(std::move(path));
   assign(request, "task", sources.task);
   assign(request, "kernelbench_dir", sources.locator.kernelbench_dir);
-  sources.options = options_of(nb::cast<nb::dict>(request["options"]));
+  sources.options = options_of(require<nb::dict>(request, "options"));
   AuditRequest audit;
-  audit.records_directory = nb::cast<std::string>(request["records_directory"]);
+  audit.records_directory = require<std::string>(request, "records_directory");
   assign(request, "times", audit.times);
   assign(request, "parallel", audit.parallel);
   assign(request, "margin", audit.rules.margin);

@@ -16,13 +16,81 @@ void raise(const Error& error) {
   throw nb::python_error();
 }
 
+namespace {
+
+/// A text for a message, in one line of a moderate length. What UTF-8 lacks is written as an escape.
+std::string shown(nb::handle object) {
+  constexpr std::size_t k_most_bytes = 200;
+  auto text = nb::steal<nb::bytes>(PyUnicode_AsEncodedString(nb::repr(object).ptr(), "utf-8", "backslashreplace"));
+  if (text.size() <= k_most_bytes) return {text.c_str(), text.size()};
+  std::size_t end = k_most_bytes;
+  // Not within a character.
+  while ((static_cast<unsigned char>(text.c_str()[end]) & 0xC0u) == 0x80u) --end;
+  return std::string(text.c_str(), end) + "...";
+}
+
+/// The index of the first half of a surrogate pair.
+std::size_t first_half_surrogate(nb::handle text) {
+  const auto size = static_cast<std::size_t>(PyUnicode_GetLength(text.ptr()));
+  for (std::size_t at = 0; at < size; ++at) {
+    const auto character = PyUnicode_ReadChar(text.ptr(), static_cast<Py_ssize_t>(at));
+    if (character >= 0xD800 && character <= 0xDFFF) return at;
+  }
+  return size;
+}
+
+/// The UTF-8 of a text; nothing for one that has none.
+std::optional<std::string> utf8_of(nb::handle text) {
+  Py_ssize_t size = 0;
+  const char* const data = PyUnicode_AsUTF8AndSize(text.ptr(), &size);
+  if (data != nullptr) return std::string(data, static_cast<std::size_t>(size));
+  PyErr_Clear();
+  return {};
+}
+
+}  // namespace
+
+std::string text_of(nb::handle text) {
+  if (auto found = utf8_of(text)) return *std::move(found);
+  raise({ErrorCode::InvalidArgument, "the text " + shown(text) + " has half of a surrogate pair at index " +
+                                         std::to_string(first_half_surrogate(text)) +
+                                         "; it must have a form in UTF-8"});
+}
+
+bool has_unencodable_text(nb::handle object) {
+  if (PyUnicode_Check(object.ptr())) return !utf8_of(object);
+  if (nb::isinstance<nb::dict>(object)) {
+    for (const auto& [key, value] : nb::borrow<nb::dict>(object))
+      if (has_unencodable_text(key) || has_unencodable_text(value)) return true;
+    return false;
+  }
+  if (!nb::isinstance<nb::list>(object) && !nb::isinstance<nb::tuple>(object)) return false;
+  for (const auto& one : nb::borrow(object))
+    if (has_unencodable_text(one)) return true;
+  return false;
+}
+
+void raise_wrong_type(const char* option, const nb::object& value, std::string_view expected) {
+  const bool is_unencodable = has_unencodable_text(value);
+  raise(
+      {ErrorCode::InvalidArgument, "option " + std::string(option) + " is " + shown(value) +
+                                       (is_unencodable ? ", with half of a surrogate pair; it must have a form in UTF-8"
+                                                       : "; it must be " + std::string(expected))});
+}
+
 std::optional<Error> error_of(const nb::python_error& error) {
   const nb::object base = nb::module_::import_("kernelgen.errors").attr("Error");
   const nb::handle value = error.value();
   if (!nb::isinstance(value, base)) return {};
   Error found;
-  found.code = parse_error_code(nb::cast<std::string>(nb::str(value.attr("code")))).value_or(ErrorCode::Internal);
-  found.message = nb::cast<std::string>(nb::str(value.attr("message")));
+  // An error must arrive whatever its text is: this is called while it is handled.
+  const auto text_in = [&](const char* name) {
+    const nb::str text(value.attr(name));
+    const auto encoded = nb::steal<nb::bytes>(PyUnicode_AsEncodedString(text.ptr(), "utf-8", "backslashreplace"));
+    return std::string(encoded.c_str(), encoded.size());
+  };
+  found.code = parse_error_code(text_in("code")).value_or(ErrorCode::Internal);
+  found.message = text_in("message");
   nb::try_cast(value.attr("context"), found.context);
   return found;
 }

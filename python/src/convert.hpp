@@ -14,6 +14,7 @@
 #include <nanobind/stl/vector.h>
 
 #include <chrono>
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -42,8 +43,29 @@ T value_of(kernelgen::Result<T> result) {
   if constexpr (!std::is_void_v<T>) return *std::move(result);
 }
 
+/// The text of a `str`. InvalidArgument, with the place, for one that has half of a surrogate pair: UTF-8 has no such
+/// character, and neither has any text of the library.
+[[nodiscard]] std::string text_of(nb::handle text);
+/// Whether an object is such a text, or a list, a tuple or a dictionary that has one in it.
+[[nodiscard]] bool has_unencodable_text(nb::handle object);
+
+/// A text that a function takes. nanobind's own conversion would raise a TypeError that names no reason; a conversion
+/// itself cannot raise another one, so get() does.
+class Text {
+ public:
+  Text() = default;
+  explicit Text(nb::object text) : text_(std::move(text)) {}
+  [[nodiscard]] std::string get() const { return text_of(text_); }
+
+ private:
+  nb::object text_;
+};
+
 /// The error of the library that an exception of this package stands for; nothing for any other exception.
 [[nodiscard]] std::optional<kernelgen::Error> error_of(const nb::python_error& error);
+
+/// Raises InvalidArgument for an option with a value of a wrong type, or with a text that cannot be encoded.
+[[noreturn]] void raise_wrong_type(const char* option, const nb::object& value, std::string_view expected);
 
 /// What a value of a type is called in messages.
 template <class T>
@@ -64,12 +86,16 @@ std::optional<T> find(const nb::dict& from, const char* name) {
   const nb::object found = from[name];
   if (found.is_none()) return {};
   T value;
-  if (!nb::try_cast(found, value)) {
-    const std::string text = nb::cast<std::string>(nb::repr(found));
-    raise({kernelgen::ErrorCode::InvalidArgument,
-           "option " + std::string(name) + " is " + text + "; it must be " + std::string(described_type<T>())});
-  }
+  if (!nb::try_cast(found, value)) raise_wrong_type(name, found, described_type<T>());
   return value;
+}
+
+/// A member of a dictionary that the package always sets.
+template <class T>
+T require(const nb::dict& from, const char* name) {
+  auto found = find<T>(from, name);
+  if (!found) raise_wrong_type(name, nb::none(), described_type<T>());
+  return *std::move(found);
 }
 
 /// Replaces a value by the dictionary's member, if there is one.
@@ -120,3 +146,14 @@ void assign_limit(const nb::dict& from, const char* name, std::chrono::milliseco
 [[nodiscard]] kernelgen::Result<kernelgen::TaskDescription> description_of(std::string_view line);
 
 }  // namespace kernelgen_python
+
+template <>
+struct nanobind::detail::type_caster<kernelgen_python::Text> {
+  NB_TYPE_CASTER(kernelgen_python::Text, const_name("str"))
+
+  bool from_python(handle source, std::uint32_t, cleanup_list*) noexcept {
+    if (!PyUnicode_Check(source.ptr())) return false;
+    value = kernelgen_python::Text(borrow(source));
+    return true;
+  }
+};

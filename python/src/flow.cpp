@@ -17,9 +17,9 @@ using namespace kernelgen;
 
 namespace {
 
-std::unique_ptr<NativeModel> open_model(const std::string& spec) {
+std::unique_ptr<NativeModel> open_model(const Text& spec) {
   std::shared_ptr<ProcessRunner> runner = make_process_runner();
-  auto client = value_of(make_llm_client(spec, {.environment = current_environment(), .runner = *runner}));
+  auto client = value_of(make_llm_client(spec.get(), {.environment = current_environment(), .runner = *runner}));
   return std::make_unique<NativeModel>(NativeModel{std::move(runner), std::move(client)});
 }
 
@@ -154,8 +154,8 @@ std::unique_ptr<Policy> make_policy(const std::string& name, const nb::dict& fro
          "option policy is \"" + name + "\"; it must be hybrid, evolve, reflect, rounds or one-shot"});
 }
 
-std::vector<std::pair<std::string, std::string>> policy_options(const std::string& name, const nb::dict& from) {
-  return make_policy(name, from, {})->options();
+std::vector<std::pair<std::string, std::string>> policy_options(const Text& name, const nb::dict& from) {
+  return make_policy(name.get(), from, {})->options();
 }
 
 Budget budget_of(const nb::dict& from) {
@@ -223,10 +223,10 @@ Call start_repair(const nb::object& model, const nb::object& judge, const nb::di
                   const nb::object& on_done) {
   auto state = std::make_shared<CallState>();
   RepairRequest repair;
-  repair.task = task_of(nb::cast<nb::dict>(request["task"]));
-  repair.candidate = candidate_of(nb::cast<nb::dict>(request["candidate"]));
+  repair.task = task_of(require<nb::dict>(request, "task"));
+  repair.candidate = candidate_of(require<nb::dict>(request, "candidate"));
   if (const auto record = find<std::string>(request, "record")) repair.record = value_of(parse_record(*record));
-  repair.evaluation = options_of(nb::cast<nb::dict>(request["options"]));
+  repair.evaluation = options_of(require<nb::dict>(request, "options"));
   repair.max_prompt_tokens = find<std::int64_t>(request, "max_prompt_tokens");
   assign_limit(request, "request_timeout", repair.request_timeout);
   auto work = std::make_unique<Repairing>(*state, model, judge, std::move(repair), repair_options_of(request),
@@ -250,8 +250,8 @@ class Searching final : public Work {
         detector_(make_persistent_detector()),
         observer_(observer_of(state, observer)) {
     if (nb::isinstance<nb::tuple>(policy)) {
-      const auto parts = nb::cast<std::pair<std::string, nb::dict>>(policy);
-      policy_ = make_policy(parts.first, parts.second, prompts_->variants(PromptKind::Seed, request_.target));
+      const auto parts = nb::cast<std::pair<nb::str, nb::dict>>(policy);
+      policy_ = make_policy(text_of(parts.first), parts.second, prompts_->variants(PromptKind::Seed, request_.target));
     } else {
       policy_ = policy_of_call(state, policy);
     }
@@ -309,9 +309,9 @@ Call start_run(const nb::object& model, const nb::object& judge, const nb::objec
   auto state = std::make_shared<CallState>();
   FlowRequest flow;
   assign(request, "name", flow.name);
-  flow.task = task_of(nb::cast<nb::dict>(request["task"]));
-  flow.target = target_of(nb::cast<std::string>(request["target"]));
-  flow.evaluation = options_of(nb::cast<nb::dict>(request["options"]));
+  flow.task = task_of(require<nb::dict>(request, "task"));
+  flow.target = target_of(require<std::string>(request, "target"));
+  flow.evaluation = options_of(require<nb::dict>(request, "options"));
   if (const auto start = find<nb::dict>(request, "start")) flow.start = candidate_of(*start);
   assign(request, "continues", flow.continues);
   flow.budget = budget_of(find<nb::dict>(request, "budget").value_or(nb::dict{}));
@@ -326,15 +326,13 @@ Call start_run(const nb::object& model, const nb::object& judge, const nb::objec
   return {std::move(state), std::move(work), on_done};
 }
 
-std::vector<std::string> read_events(const std::string& directory) {
+std::vector<std::string> read_events(const Text& directory) {
   std::vector<std::string> lines;
-  for (const auto& event : value_of(read_run_events(directory))) lines.push_back(to_json(event));
+  for (const auto& event : value_of(read_run_events(directory.get()))) lines.push_back(to_json(event));
   return lines;
 }
 
-nb::list read_history(const std::string& directory) {
-  return list_of(history_of(value_of(read_run_events(directory))));
-}
+nb::list read_history(const Text& directory) { return list_of(history_of(value_of(read_run_events(directory.get())))); }
 
 }  // namespace
 

@@ -56,24 +56,24 @@ class Describing final : public Work {
   std::string json_;
 };
 
-std::unique_ptr<NativeJudge> open_judge(const std::string& python, const std::string& cache_dir,
-                                        const std::string& prefix, const std::vector<std::string>& launch_prefix) {
+std::unique_ptr<NativeJudge> open_judge(const Text& python, const Text& cache_dir, const Text& prefix,
+                                        const std::vector<Text>& launch_prefix) {
   LocalJudgeOptions local;
-  local.installation = value_of(installation_of(prefix));
-  local.python = python;
-  local.cache_dir = cache_dir;
+  local.installation = value_of(installation_of(prefix.get()));
+  local.python = python.get();
+  local.cache_dir = cache_dir.get();
   if (launch_prefix.empty()) return std::make_unique<NativeJudge>([local] { return open_local_judge(local); });
   WorkerBenchmarkerOptions worker;
   worker.installation = *local.installation;
-  worker.launch_prefix = launch_prefix;
-  worker.python = python;
-  worker.cache_dir = cache_dir;
+  for (const auto& part : launch_prefix) worker.launch_prefix.push_back(part.get());
+  worker.python = local.python;
+  worker.cache_dir = local.cache_dir;
   return std::make_unique<NativeJudge>([worker] { return make_worker_benchmarker(worker); });
 }
 
 /// A judge that gives every candidate the same record, for tests and measurements of programs.
-std::unique_ptr<NativeJudge> fake_judge(const std::string& record_json) {
-  const auto record = value_of(parse_record(record_json));
+std::unique_ptr<NativeJudge> fake_judge(const Text& record_json) {
+  const auto record = value_of(parse_record(record_json.get()));
   return std::make_unique<NativeJudge>([record]() -> Result<std::unique_ptr<Benchmarker>> {
     return std::unique_ptr<Benchmarker>(std::make_unique<FakeBenchmarker>(
         [record](const EvaluationRequest&) -> Result<EvaluationRecord> { return record; }));

@@ -16,8 +16,8 @@ using namespace kernelgen;
 
 namespace {
 
-nb::dict installation(const std::string& prefix) {
-  const auto found = value_of(installation_of(prefix));
+nb::dict installation(const Text& prefix) {
+  const auto found = value_of(installation_of(prefix.get()));
   nb::dict to;
   to["worker"] = found.worker.string();
   to["native_runner"] = found.native_runner.string();
@@ -35,20 +35,20 @@ nb::dict installation(const std::string& prefix) {
   return to;
 }
 
-nb::dict load_task(const std::string& name, const std::string& kernelbench_dir) {
-  return dict_of(value_of(load_task_source(name, {.kernelbench_dir = kernelbench_dir})));
+nb::dict load_task(const Text& name, const Text& kernelbench_dir) {
+  return dict_of(value_of(load_task_source(name.get(), {.kernelbench_dir = kernelbench_dir.get()})));
 }
 
 nb::dict make_candidate_dict(const nb::dict& from) { return dict_of(candidate_of(from)); }
 
-std::optional<std::string> guess_target_name(const std::string& file_name, const std::string& source) {
-  const auto target = guess_target(file_name, source);
+std::optional<std::string> guess_target_name(const Text& file_name, const Text& source) {
+  const auto target = guess_target(file_name.get(), source.get());
   if (!target) return {};
   return std::string(to_string(*target));
 }
 
-std::string guess_language_name(const std::string& file_name, const std::string& target) {
-  return std::string(to_string(guess_language(file_name, target_of(target))));
+std::string guess_language_name(const Text& file_name, const Text& target) {
+  return std::string(to_string(guess_language(file_name.get(), target_of(target.get()))));
 }
 
 std::vector<std::string> target_names() {
@@ -58,12 +58,12 @@ std::vector<std::string> target_names() {
   return names;
 }
 
-std::string checked_record(const std::string& text) { return to_json(value_of(parse_record(text))); }
+std::string checked_record(const Text& text) { return to_json(value_of(parse_record(text.get()))); }
 
-std::optional<double> score_of_record(const std::string& text) { return score_of(value_of(parse_record(text))); }
+std::optional<double> score_of_record(const Text& text) { return score_of(value_of(parse_record(text.get()))); }
 
-nb::dict classify(const std::string& record, const std::string& source) {
-  const auto report = classify_error(value_of(parse_record(record)), source);
+nb::dict classify(const Text& record, const Text& source) {
+  const auto report = classify_error(value_of(parse_record(record.get())), source.get());
   nb::dict to;
   to["error_class"] = report.error_class;
   to["lines"] = nb::cast(report.lines);
@@ -73,15 +73,15 @@ nb::dict classify(const std::string& record, const std::string& source) {
   return to;
 }
 
-std::string detect_json(const std::string& source, const std::string& target) {
-  return to_json(make_persistent_detector()->inspect(source, target_of(target)));
+std::string detect_json(const Text& source, const Text& target) {
+  return to_json(make_persistent_detector()->inspect(source.get(), target_of(target.get())));
 }
 
-nb::dict extract(const std::string& text, const std::string& target, const std::string& finish) {
+nb::dict extract(const Text& text, const Text& target, const Text& finish) {
   Reply reply;
-  reply.text = text;
-  reply.finish = named("finish", finish, parse_finish_reason, k_finish_reasons);
-  auto found = extract_code(reply, target_of(target));
+  reply.text = text.get();
+  reply.finish = named("finish", finish.get(), parse_finish_reason, k_finish_reasons);
+  auto found = extract_code(reply, target_of(target.get()));
   nb::dict to;
   to["code"] = nb::cast(found.code);
   to["problem"] = found.problem;
@@ -197,28 +197,31 @@ void bind_values(nb::module_& module) {
   module.def(
       "check_options", [](const nb::dict& options) { return dict_of(options_of(options)); }, nb::arg("options"));
   module.def("check_record", &checked_record, nb::arg("text"));
+  module.def(
+      "check_text", [](const Text& text) { [[maybe_unused]] const auto checked = text.get(); }, nb::arg("text"));
   module.def("score_of", &score_of_record, nb::arg("record"));
   module.def("classify_error", &classify, nb::arg("record"), nb::arg("source"));
   module.def("error_classes", &error_classes);
   module.def("detect", &detect_json, nb::arg("source"), nb::arg("target"));
   module.def("extract_code", &extract, nb::arg("text"), nb::arg("target"), nb::arg("finish"));
   module.def(
-      "read_analysis", [](const std::string& reply) { return dict_of_analysis(value_of(read_analysis(reply))); },
+      "read_analysis", [](const Text& reply) { return dict_of_analysis(value_of(read_analysis(reply.get()))); },
       nb::arg("reply"));
   nb::class_<NativePrompts>(module, "NativePrompts")
       .def("build", &build, nb::arg("request"))
       .def(
           "variants",
-          [](const NativePrompts& self, const std::string& kind, const std::string& target) {
-            return self.builder->variants(named("kind", kind, parse_prompt_kind, k_prompt_kinds), target_of(target));
+          [](const NativePrompts& self, const Text& kind, const Text& target) {
+            return self.builder->variants(named("kind", kind.get(), parse_prompt_kind, k_prompt_kinds),
+                                          target_of(target.get()));
           },
           nb::arg("kind"), nb::arg("target"));
   module.def(
       "open_prompts",
-      [](const std::string& prefix, const std::string& overrides) {
-        const auto found = value_of(installation_of(prefix));
-        return std::make_unique<NativePrompts>(
-            NativePrompts{value_of(make_prompt_builder({.directory = found.prompts_dir, .overrides = overrides}))});
+      [](const Text& prefix, const Text& overrides) {
+        const auto found = value_of(installation_of(prefix.get()));
+        return std::make_unique<NativePrompts>(NativePrompts{
+            value_of(make_prompt_builder({.directory = found.prompts_dir, .overrides = overrides.get()}))});
       },
       nb::arg("prefix"), nb::arg("overrides"));
 }

@@ -109,6 +109,28 @@ class RepairTest(unittest.TestCase):
         self.assertIsInstance(outcome.error, kernelgen.Pending)
         self.assertIn("the server is down", str(outcome.error))
 
+    def test_texts_with_half_of_a_surrogate_pair_fail_in_order(self):
+        def answer(request, stop):
+            raise kernelgen.PermissionDenied("no \ud800")
+
+        outcome = kernelgen.repair(TASK, BROKEN, Model(answer), FixedJudge())
+        self.assertIsInstance(outcome.error, kernelgen.PermissionDenied)
+        self.assertIn("no \\ud800", str(outcome.error))
+        outcome = kernelgen.repair(TASK, BROKEN, Model(lambda request, stop: code("fixed \ud800")), FixedJudge())
+        self.assertIn("// fixed \ufffd\n", outcome.best_result.candidate.source)
+
+        class Named(UntilCorrect):
+            def name(self):
+                return "\ud800"
+
+        class Optioned(UntilCorrect):
+            def options(self):
+                return {"a": "\ud800"}
+
+        for policy in (Named(), Optioned()):
+            with self.assertRaisesRegex(kernelgen.InvalidArgument, "surrogate"):
+                kernelgen.run(TASK, kernelgen.ScriptedLLMClient([]), FixedJudge(), policy=policy)
+
     def test_a_refusal_of_the_model_is_in_the_outcome(self):
         def answer(request, stop):
             raise kernelgen.PermissionDenied("the key is not accepted")

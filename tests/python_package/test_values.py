@@ -12,7 +12,7 @@ import kernelgen
 from kernelgen import _core, errors
 from kernelgen._codec import encode
 from kernelgen.options import options_from, plain
-from support import FULL_RECORD, KERNEL, RECORD, ROOT, TASK, run_script
+from support import FULL_RECORD, KERNEL, RECORD, ROOT, TASK, fake_judge, run_script
 
 
 class OptionsTest(unittest.TestCase):
@@ -77,6 +77,79 @@ class OptionsTest(unittest.TestCase):
                               ({"memory_limit": -1}, "memory_limit is -1; it must be a whole number")):
             with self.subTest(text), self.assertRaisesRegex(kernelgen.InvalidArgument, text):
                 kernelgen.EvaluationOptions(**options).check()
+
+
+HALF = "half \ud800 pair"
+
+
+class HalfSurrogateTest(unittest.TestCase):
+    """Python's texts may have halves of surrogate pairs, which UTF-8 lacks: json.loads makes them of cut replies."""
+
+    def test_functions_refuse_them(self):
+        record = kernelgen.EvaluationRecord()
+        cases = {
+            "extract_code": lambda: kernelgen.extract_code(HALF),
+            "extract_code target": lambda: kernelgen.extract_code("x", HALF),
+            "extract_code finish": lambda: kernelgen.extract_code(kernelgen.Reply("x", HALF)),
+            "read_analysis": lambda: kernelgen.read_analysis(HALF),
+            "classify_error": lambda: kernelgen.classify_error(record, HALF),
+            "detect": lambda: kernelgen.detect(HALF),
+            "load_task": lambda: kernelgen.load_task(HALF),
+            "load_candidate": lambda: kernelgen.load_candidate(HALF),
+            "open_model": lambda: kernelgen.open_model(HALF),
+            "open_local_judge": lambda: kernelgen.open_local_judge(python=HALF),
+            "open_remote_judge": lambda: kernelgen.open_remote_judge(["ssh", HALF]),
+            "find_installation": lambda: kernelgen.find_installation(HALF),
+            "read_journal": lambda: kernelgen.read_journal(HALF),
+            "from_json": lambda: kernelgen.EvaluationRecord.from_json(HALF),
+            "PromptBuilder": lambda: kernelgen.PromptBuilder(HALF),
+            "variants": lambda: kernelgen.PromptBuilder().variants(HALF),
+            "policy": lambda: kernelgen.run(TASK, kernelgen.ScriptedLLMClient([]), fake_judge(), policy=HALF),
+        }
+        self.check(cases)
+
+    def test_members_refuse_them(self):
+        judge, model = fake_judge(), kernelgen.ScriptedLLMClient([])
+        record = kernelgen.EvaluationRecord(outcome=kernelgen.Outcome(kernelgen.OutcomeKind.CRASH, "x", HALF))
+        cases = {
+            "Task": lambda: kernelgen.Task("a", HALF),
+            "Task name": lambda: judge.evaluate(kernelgen.Task(HALF, "x = 1"), KERNEL),
+            "Candidate": lambda: kernelgen.Candidate(HALF),
+            "options": kernelgen.EvaluationOptions(device=HALF).check,
+            "list in options": kernelgen.EvaluationOptions(compile_for=("gfx942", HALF)).check,
+            "pair in options": kernelgen.EvaluationOptions(shrink=((HALF, 3),)).check,
+            "record": record.to_json,
+            "error in a prompt": lambda: kernelgen.PromptBuilder().build(
+                TASK, kind="repair", base=kernelgen.Attempt("x", record)),
+            "prompt": lambda: kernelgen.PromptBuilder().build(TASK, instructions=HALF),
+            "list in prompt": lambda: kernelgen.PromptBuilder().build(TASK, findings=["a", HALF]),
+            "attempt": lambda: kernelgen.PromptBuilder().build(TASK, kind="repair", base=kernelgen.Attempt(HALF)),
+            "repair": lambda: kernelgen.repair(TASK, KERNEL, model, judge, escalations=(HALF,)),
+            "run": lambda: kernelgen.run(TASK, model, judge, name=HALF),
+            "directory": lambda: kernelgen.run(TASK, model, judge, directory=HALF),
+            "settings": lambda: kernelgen.run(TASK, model, judge, policy=kernelgen.RoundsPolicy(strategy=HALF)),
+            "audit": lambda: kernelgen.audit([HALF], judge),
+        }
+        self.check(cases)
+
+    def check(self, cases):
+        for name, call in cases.items():
+            with self.subTest(name), self.assertRaises(kernelgen.InvalidArgument) as raised:
+                call()
+            line = str(raised.exception)
+            self.assertRegex(line, "surrogate", name)
+            self.assertNotIn("\n", line, name)
+            line.encode()  # The message itself can be printed.
+
+    def test_a_long_text_is_not_repeated_in_the_message(self):
+        with self.assertRaises(kernelgen.InvalidArgument) as raised:
+            kernelgen.extract_code("x" * 100_000 + HALF)
+        self.assertRegex(str(raised.exception), "^the text 'x+\\.\\.\\. has half of a surrogate pair at index 100005; it must")
+        self.assertLess(len(str(raised.exception)), 400)
+
+    def test_whole_pairs_and_other_texts_pass(self):
+        for text in ("\U0001f600 \u00e9", "\0", "\uffff"):
+            self.assertEqual(kernelgen.Candidate(text).source, text)
 
 
 class TaskTest(unittest.TestCase):
