@@ -14,8 +14,31 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from . import errors, judges, models, options, policies, records, tasks
+    from . import campaigns, compilers, errors, judges, models, options, policies, profiles, records, tasks
     from .audits import AuditFinding, AuditReport, AuditStep, audit, audit_async
+    from .campaigns import (
+        CampaignEstimate,
+        CampaignLimits,
+        CampaignObserver,
+        CampaignOutcome,
+        CampaignRun,
+        ExpectedAmount,
+        ResourceUsage,
+        SearchOptions,
+        campaign,
+        campaign_async,
+        estimate_campaign,
+        select_tasks,
+    )
+    from .compilers import (
+        CompileFailed,
+        CompileRequest,
+        Compiled,
+        KernelCompiler,
+        LocalCompiler,
+        open_local_compiler,
+        register_target,
+    )
     from .enums import (
         ActionStatus,
         BaselineKind,
@@ -72,7 +95,19 @@ if TYPE_CHECKING:
         open_local_judge,
         open_remote_judge,
     )
-    from .models import LLMClient, Model, Reply, Request, ScriptedLLMClient, open_model
+    from .models import (
+        LLMClient,
+        Model,
+        ModelFacts,
+        ModelTerms,
+        Prices,
+        Provider,
+        Reply,
+        Request,
+        ScriptedLLMClient,
+        open_model,
+        providers,
+    )
     from .options import BaselineOptions, Budget, EvaluationOptions, MeasureOptions, SanitizerOptions
     from .policies import (
         Decision,
@@ -84,6 +119,13 @@ if TYPE_CHECKING:
         RoundsPolicy,
         SearchFacts,
         best_of,
+    )
+    from .profiles import (
+        ProfileFinding,
+        ProfileReport,
+        profile,
+        profile_async,
+        read_profile_reports,
     )
     from .prompts import (
         Attempt,
@@ -115,6 +157,12 @@ if TYPE_CHECKING:
 
 _NAMES = {
     "audits": "AuditFinding AuditReport AuditStep audit audit_async",
+    "campaigns":
+        "CampaignEstimate CampaignLimits CampaignObserver CampaignOutcome CampaignRun ExpectedAmount "
+        "ResourceUsage SearchOptions campaign campaign_async estimate_campaign select_tasks",
+    "compilers":
+        "CompileFailed CompileRequest Compiled KernelCompiler LocalCompiler open_local_compiler "
+        "register_target",
     "enums": "ActionStatus BaselineKind EvaluationMode LibraryUse OutcomeKind Precision PromptKind Target",
     "errors":
         "Busy Cancelled Error Internal InvalidArgument InvalidTask Io MissingDevice MissingTool NoSpace "
@@ -127,11 +175,15 @@ _NAMES = {
     "judges":
         "Benchmarker EvaluationProgress Judge StopToken describe evaluate evaluate_async open_local_judge "
         "open_remote_judge",
-    "models": "LLMClient Model Reply Request ScriptedLLMClient open_model",
+    "models":
+        "LLMClient Model ModelFacts ModelTerms Prices Provider Reply Request ScriptedLLMClient open_model "
+        "providers",
     "options": "BaselineOptions Budget EvaluationOptions MeasureOptions SanitizerOptions",
     "policies":
         "Decision EvolvePolicy HybridPolicy OneShotPolicy Policy ReflectPolicy RoundsPolicy SearchFacts "
         "best_of",
+    "profiles":
+        "ProfileFinding ProfileReport profile profile_async read_profile_reports",
     "prompts":
         "Attempt ErrorReport ExtractedCode PersistenceReport Prompt PromptBuilder classify_error detect "
         "error_classes extract_code read_analysis",
@@ -179,17 +231,21 @@ def find_installation(prefix: str = "") -> dict[str, str]:
 
 __all__ = [
     "Action", "ActionResult", "ActionStatus", "Analysis", "Attempt", "AuditFinding", "AuditReport", "AuditStep",
-    "BaselineKind", "BaselineOptions", "Benchmarker", "Budget", "Busy", "Cancelled", "Candidate", "CompileReport",
-    "Decision", "Diagnostic", "EnvironmentReport", "Error", "ErrorReport", "EvaluationMode", "EvaluationOptions",
-    "EvaluationProgress", "EvaluationRecord", "Event", "EvolvePolicy", "ExtractedCode", "FlowObserver", "FlowOutcome",
-    "FlowProgress", "Headroom", "HybridPolicy", "Internal", "InvalidArgument", "InvalidTask", "Io", "Judge",
-    "LLMClient", "LibraryUse", "MeasureOptions", "MissingDevice", "MissingTool", "Model", "NoSpace", "NotFound",
-    "OneShotPolicy", "OutOfMemory", "Outcome", "OutcomeKind", "Pending", "PermissionDenied", "PersistenceReport",
-    "Policy", "Precision", "Profile", "Prompt", "PromptBuilder", "PromptKind", "PromptTooLong", "Protocol", "Ratio",
-    "ReflectPolicy", "RepairOutcome", "Reply", "Request", "RoundsPolicy", "SanitizerOptions", "ScriptedLLMClient",
-    "SearchFacts", "StopToken", "Target", "Task", "TaskDescription", "TensorSpec", "Timeout", "TimingReport",
-    "Unavailable", "UnsuitableDevice", "Unsupported", "__version__", "audit", "audit_async", "best_of",
-    "classify_error", "describe", "detect", "error_classes", "evaluate", "evaluate_async", "extract_code",
-    "find_installation", "load_candidate", "load_task", "open_local_judge", "open_model", "open_remote_judge",
-    "read_analysis", "read_history", "read_journal", "repair", "repair_async", "run", "run_async", "targets",
-    "to_table"]
+    "BaselineKind", "BaselineOptions", "Benchmarker", "Budget", "Busy", "CampaignEstimate", "CampaignLimits",
+    "CampaignObserver", "CampaignOutcome", "CampaignRun", "Cancelled", "Candidate", "CompileFailed", "CompileReport",
+    "CompileRequest", "Compiled", "Decision", "Diagnostic", "EnvironmentReport", "Error", "ErrorReport",
+    "EvaluationMode", "EvaluationOptions", "EvaluationProgress", "EvaluationRecord", "Event", "EvolvePolicy",
+    "ExpectedAmount", "ExtractedCode", "FlowObserver", "FlowOutcome", "FlowProgress", "Headroom", "HybridPolicy",
+    "Internal", "InvalidArgument", "InvalidTask", "Io", "Judge", "KernelCompiler", "LLMClient", "LibraryUse",
+    "LocalCompiler", "MeasureOptions", "MissingDevice", "MissingTool", "Model", "ModelFacts", "ModelTerms", "NoSpace",
+    "NotFound", "OneShotPolicy", "OutOfMemory", "Outcome", "OutcomeKind", "Pending", "PermissionDenied",
+    "PersistenceReport", "Policy", "Precision", "Prices", "Profile", "ProfileFinding", "ProfileReport", "Prompt",
+    "PromptBuilder", "PromptKind", "PromptTooLong", "Protocol", "Provider", "Ratio", "ReflectPolicy", "RepairOutcome",
+    "Reply", "Request", "ResourceUsage", "RoundsPolicy", "SanitizerOptions", "ScriptedLLMClient", "SearchFacts",
+    "SearchOptions", "StopToken", "Target", "Task", "TaskDescription", "TensorSpec", "Timeout", "TimingReport",
+    "Unavailable", "UnsuitableDevice", "Unsupported", "__version__", "audit", "audit_async", "best_of", "campaign",
+    "campaign_async", "classify_error", "describe", "detect", "error_classes", "estimate_campaign", "evaluate",
+    "evaluate_async", "extract_code", "find_installation", "load_candidate", "load_task", "open_local_compiler",
+    "open_local_judge", "open_model", "open_remote_judge", "profile", "profile_async", "providers", "read_analysis",
+    "read_history", "read_journal", "read_profile_reports", "register_target", "repair", "repair_async", "run",
+    "run_async", "select_tasks", "targets", "to_table"]

@@ -8,10 +8,12 @@ from typing import Any
 
 from . import _core
 from ._codec import encode
+from .compilers import KernelCompiler, key_with_digest, plain_outcome, request_from
+from .enums import PromptKind
 from .flow_records import Action, action_result_from
 from .judges import Benchmarker, EvaluationProgress, description_from, description_line
-from .models import LLMClient, Reply, Request
-from .options import options_from
+from .models import LLMClient, ModelTerms, Reply, Request
+from .options import options_from, plain
 from .policies import Decision, Policy, SearchFacts
 from .records import EvaluationRecord, TaskDescription
 from .tasks import Candidate, Task
@@ -57,11 +59,37 @@ def complete(model: LLMClient, request: dict[str, Any], stop: _core.StopToken) -
 
 
 def _whole_characters(text: str) -> str:
-    """A text with U+FFFD in place of halves of surrogate pairs, which json.loads makes of a reply that was cut: a search
-    goes on whatever a model wrote."""
+    """A text with U+FFFD in place of halves of surrogate pairs, which json.loads makes of a reply that was cut: a
+    search goes on whatever a model wrote."""
     if not isinstance(text, str):
         return text
     return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
+
+
+def terms(model: LLMClient) -> dict[str, dict[str, Any]]:
+    """What a model knows of its prices and limits, by the kinds of prompts."""
+    found = {}
+    for kind in PromptKind:
+        known = model.terms(str(kind))
+        if not isinstance(known, ModelTerms):
+            raise TypeError(f"{type(model).__name__}.terms() returned {type(known).__name__}, not ModelTerms")
+        found[str(kind)] = plain(known)
+    return found
+
+
+def supports(compiler: KernelCompiler, target: str) -> bool:
+    """Whether a compiler takes candidates of a target."""
+    return bool(compiler.supports(target))
+
+
+def compiler_key(compiler: KernelCompiler, request: dict[str, Any], stop: _core.StopToken) -> tuple[str, str]:
+    """A key and its digest, from a compiler."""
+    return key_with_digest(compiler.key(request_from(request), stop))
+
+
+def compile_candidate(compiler: KernelCompiler, request: dict[str, Any], stop: _core.StopToken) -> dict[str, Any]:
+    """The parts of an answer, from a compiler."""
+    return plain_outcome(compiler, compiler.compile(request_from(request), stop))
 
 
 def policy_options(policy: Policy) -> list[tuple[str, str]]:

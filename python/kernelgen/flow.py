@@ -13,7 +13,7 @@ from .errors import Error, error_from
 from .flow_records import ActionResult, Event, event_from, history_from
 from .judges import AnyCandidate, AnyTask, Benchmarker, default_judge
 from .judges import native_of as native_judge
-from .models import LLMClient
+from .models import LLMClient, Prices
 from .models import native_of as native_model
 from .options import Budget, EvaluationOptions, plain
 from .policies import AnyPolicy, HybridPolicy
@@ -158,15 +158,17 @@ def _run_call(task: AnyTask, model: LLMClient, judge: Benchmarker | None, policy
               options: EvaluationOptions, budget: Budget, directory: str | os.PathLike[str] | None, name: str,
               start: AnyCandidate | None, continues: bool, goal: float, max_prompt_tokens: int | None,
               max_output_tokens: int | None, effort: str, request_timeout: float, parallel_requests: int,
-              parallel_evaluations: int, prompt_overrides: str | os.PathLike[str],
-              observer: FlowObserver | None) -> Begin:
+              parallel_evaluations: int, prompt_overrides: str | os.PathLike[str], prices: Prices | None,
+              profiles: bool, sanitize_winner: bool, observer: FlowObserver | None) -> Begin:
     request = {
         "task": vars(task_of(task)), "target": str(target), "options": plain(options), "budget": plain(budget),
         "directory": os.fspath(directory) if directory is not None else None, "name": name,
         "start": vars(candidate_of(start)) if start is not None else None, "continues": continues, "goal": float(goal),
         "max_prompt_tokens": max_prompt_tokens, "max_output_tokens": max_output_tokens, "effort": effort,
         "request_timeout": request_timeout, "parallel_requests": parallel_requests,
-        "parallel_evaluations": parallel_evaluations, "prompt_overrides": os.fspath(prompt_overrides)}
+        "parallel_evaluations": parallel_evaluations, "prompt_overrides": os.fspath(prompt_overrides),
+        "prices": plain(prices) if prices is not None else None, "profiles": profiles,
+        "sanitize_winner": sanitize_winner}
     native = native_judge(judge if judge is not None else default_judge())
     return lambda on_done: _core.start_run(
         native_model(model), native, native_policy(policy), request, _notify(observer), on_done)
@@ -178,12 +180,15 @@ def run(task: AnyTask, model: LLMClient, judge: Benchmarker | None = None, *, po
         continues: bool = False, goal: float = 1.0, max_prompt_tokens: int | None = None,
         max_output_tokens: int | None = None, effort: str = "", request_timeout: float = 600.0,
         parallel_requests: int = 4, parallel_evaluations: int = 1, prompt_overrides: str | os.PathLike[str] = "",
+        prices: Prices | None = None, profiles: bool = False, sanitize_winner: bool = False,
         observer: FlowObserver | None = None) -> FlowOutcome:
     """Searches for a fast kernel: runs a policy to its end.
 
     With a `directory`, every step is journaled there, and a search that ended early goes on from there when it is
     called again with the same arguments. Without one, everything is kept in memory. `policy` is the name of a policy,
-    one of the classes such as EvolvePolicy, or one of yours.
+    one of the classes such as EvolvePolicy, or one of yours. A budget of cost counts `prices`, or those that the model
+    knows. With `profiles` the worker of the judge takes the profiles that policies ask for, in the sandbox of
+    candidates. With `sanitize_winner` the winner is judged once more, under the tools of SanitizerOptions.
 
     Raises InvalidArgument for a directory with a search of other options; Busy for one that another process uses;
     Pending where the search is paused because the model does not answer or the machine is too busy; MissingDevice;
@@ -192,7 +197,7 @@ def run(task: AnyTask, model: LLMClient, judge: Benchmarker | None = None, *, po
     return _flow_outcome(wait_for(_run_call(
         task, model, judge, policy, target, options, budget, directory, name, start, continues, goal,
         max_prompt_tokens, max_output_tokens, effort, request_timeout, parallel_requests, parallel_evaluations,
-        prompt_overrides, observer)))
+        prompt_overrides, prices, profiles, sanitize_winner, observer)))
 
 
 async def run_async(task: AnyTask, model: LLMClient, judge: Benchmarker | None = None, *,
@@ -202,13 +207,14 @@ async def run_async(task: AnyTask, model: LLMClient, judge: Benchmarker | None =
                     start: AnyCandidate | None = None, continues: bool = False, goal: float = 1.0,
                     max_prompt_tokens: int | None = None, max_output_tokens: int | None = None, effort: str = "",
                     request_timeout: float = 600.0, parallel_requests: int = 4, parallel_evaluations: int = 1,
-                    prompt_overrides: str | os.PathLike[str] = "",
+                    prompt_overrides: str | os.PathLike[str] = "", prices: Prices | None = None,
+                    profiles: bool = False, sanitize_winner: bool = False,
                     observer: FlowObserver | None = None) -> FlowOutcome:
     """Awaits run(). Cancelling the task ends the search; with a directory, it can be resumed."""
     return _flow_outcome(await await_for(_run_call(
         task, model, judge, policy, target, options, budget, directory, name, start, continues, goal,
         max_prompt_tokens, max_output_tokens, effort, request_timeout, parallel_requests, parallel_evaluations,
-        prompt_overrides, observer)))
+        prompt_overrides, prices, profiles, sanitize_winner, observer)))
 
 
 def read_journal(directory: str | os.PathLike[str]) -> list[Event]:

@@ -13,6 +13,8 @@ from typing import Any
 from . import _core
 from ._calls import Begin, await_for, wait_for
 from ._codec import decode, encode
+from .compilers import KernelCompiler
+from .compilers import native_of as native_compiler
 from .options import EvaluationOptions, plain
 from .records import EvaluationRecord, TaskDescription, _record_from
 from .tasks import Candidate, Task, candidate_of, task_of
@@ -108,27 +110,34 @@ class Judge(Benchmarker):
 
 
 def open_local_judge(*, python: str | None = None, cache_dir: str | os.PathLike[str] = "",
-                     installation: str | os.PathLike[str] = "") -> Judge:
+                     installation: str | os.PathLike[str] = "", compilers: Sequence[KernelCompiler] = ()) -> Judge:
     """A judge on this machine, from nothing.
 
     `python` is the Python with torch: None means KGEN_PYTHON of the environment, else the one that runs this.
     `cache_dir` keeps what was built and learned; empty: kernelgen/ in XDG_CACHE_HOME or ~/.cache. `installation` is the
-    prefix of another kernelgen. Raises MissingTool for a part or a Python that is not there.
+    prefix of another kernelgen. The first of `compilers` that supports a candidate's target builds it, in this process;
+    the record is labelled "custom-compiler". Raises MissingTool for a part or a Python that is not there.
     """
-    return Judge(_core.open_judge(_python_of(python), os.fspath(cache_dir), os.fspath(installation), []))
+    return Judge(_core.open_judge(python_of(python), os.fspath(cache_dir), os.fspath(installation), [],
+                                  [native_compiler(compiler) for compiler in compilers]))
 
 
 def open_remote_judge(launch_prefix: Sequence[str], *, python: str = "", cache_dir: str = "",
-                      installation: str | os.PathLike[str] = "") -> Judge:
-    """A judge on another machine. Its worker is started behind a command: ["ssh", "node"], ["srun", "--gres=gpu:1"]."""
+                      installation: str | os.PathLike[str] = "", compilers: Sequence[KernelCompiler] = ()) -> Judge:
+    """A judge on another machine. Its worker is started behind a command: ["ssh", "node"], ["srun", "--gres=gpu:1"].
+
+    `compilers` build in this process: see open_local_judge().
+    """
     if not launch_prefix:
         from .errors import InvalidArgument
 
         raise InvalidArgument("option launch_prefix is empty; it must be a command, such as [\"ssh\", \"node\"]")
-    return Judge(_core.open_judge(python, cache_dir, os.fspath(installation), [str(part) for part in launch_prefix]))
+    return Judge(_core.open_judge(python, cache_dir, os.fspath(installation), [str(part) for part in launch_prefix],
+                                  [native_compiler(compiler) for compiler in compilers]))
 
 
-def _python_of(python: str | None) -> str:
+def python_of(python: str | None) -> str:
+    """The Python with torch: the one that was asked for, else that of KGEN_PYTHON, else the one that runs this."""
     return python if python is not None else os.environ.get("KGEN_PYTHON") or sys.executable or ""
 
 

@@ -3,15 +3,59 @@
 from __future__ import annotations
 
 import abc
+import os
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from . import _core
 from ._calls import Begin, await_for, wait_for
+from .enums import PromptKind
 from .errors import Unavailable
 
 StopToken = _core.StopToken
+
+
+@dataclass(frozen=True)
+class Prices:
+    """Prices of a million tokens, in any one currency. None: the same as other input."""
+
+    per_million_input: float
+    per_million_output: float
+    per_million_cached: float | None = None
+    per_million_cache_write: float | None = None
+
+
+@dataclass(frozen=True)
+class ModelTerms:
+    """Prices and the longest reply of a model, as far as they are known before it is asked."""
+
+    prices: Prices | None = None
+    max_output_tokens: int | None = None
+
+
+@dataclass(frozen=True)
+class ModelFacts:
+    """Prices and limits of one model. They change, so `source` has the date and the place of these."""
+
+    name: str
+    prices: Prices | None = None
+    context_tokens: int | None = None
+    max_output_tokens: int | None = None
+    source: str = ""
+
+
+@dataclass(frozen=True)
+class Provider:
+    """A provider, or a kind of server, and its models. `key_variable` of the environment holds the key."""
+
+    name: str
+    protocol: str
+    base_url: str = ""
+    base_url_variable: str = ""
+    key_variable: str = ""
+    needs_key: bool = False
+    models: tuple[ModelFacts, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -39,6 +83,7 @@ class Reply:
     output_tokens: int | None = None
     cached_tokens: int | None = None
     reasoning_tokens: int | None = None
+    cache_write_tokens: int | None = None
 
 
 class LLMClient(abc.ABC):
@@ -56,6 +101,11 @@ class LLMClient(abc.ABC):
     def identity(self) -> str:
         """The model alone: "openai gpt-5". A search that is resumed must ask the same one. Never holds a key."""
         return f"python {type(self).__name__}"
+
+    def terms(self, kind: str) -> ModelTerms:
+        """Prices and the longest reply, for prompts of a kind ("seed", "repair", ...). Asked once, when a search
+        begins."""
+        return ModelTerms()
 
 
 class Model(LLMClient):
@@ -75,14 +125,35 @@ class Model(LLMClient):
     def identity(self) -> str:
         return self._native.identity()
 
+    def terms(self, kind: str = PromptKind.SEED) -> ModelTerms:
+        found = self._native.terms(str(kind))
+        return ModelTerms(_prices_from(found["prices"]), found["max_output_tokens"])
 
-def open_model(spec: str) -> Model:
+
+def providers(file: str | os.PathLike[str] = "") -> list[Provider]:
+    """The providers that open_model() knows, with their models, prices and limits; a file adds and replaces some.
+
+    Raises InvalidArgument, with the place, for a file that cannot be read (docs/models.md). A missing file adds
+    nothing.
+    """
+    return [
+        Provider(**{**one, "models": tuple(
+            ModelFacts(**{**facts, "prices": _prices_from(facts["prices"])}) for facts in one["models"])})
+        for one in _core.providers(os.fspath(file))]
+
+
+def _prices_from(values: dict[str, Any] | None) -> Prices | None:
+    return Prices(**values) if values is not None else None
+
+
+def open_model(spec: str, *, providers: str | os.PathLike[str] = "") -> Model:
     """The client that a text describes, as `kgen run --llm` takes it: "command:PROGRAM", "replay:FILE", "mailbox:DIR",
     "PROVIDER:MODEL" or "PROVIDER:MODEL@URL" (docs/models.md). Keys come from the environment.
+    `providers` is a file with providers, models and prices of yours.
 
     Raises InvalidArgument, with the known forms; MissingTool for a key that the environment lacks.
     """
-    return Model(_core.open_model(spec))
+    return Model(_core.open_model(spec, os.fspath(providers)))
 
 
 class ScriptedLLMClient(LLMClient):

@@ -93,6 +93,8 @@ class Budget:
     tokens: int | None = None
     requests: int | None = None
     evaluations: int | None = None
+    cost: float | None = None
+    """In the currency of the prices, which every kind of prompt then needs."""
     time: float | None = None
     """Seconds in all sessions of the search together."""
 

@@ -6,37 +6,21 @@
 #include <variant>
 #include <vector>
 
+#include <kernelgen/bench/remote_profiler.hpp>
 #include <kernelgen/core/record.hpp>
 
 #include "convert.hpp"
+#include "search.hpp"
 
 namespace kernelgen_python {
 
 using namespace kernelgen;
 
-namespace {
-
 nb::object bridge(const char* name) { return nb::module_::import_("kernelgen._bridge").attr(name); }
 
-/// The answer when a callback raised an exception, which the caller of the call gets in place of this error.
-Error callback_failed() { return {ErrorCode::Cancelled, "a callback raised an exception"}; }
+namespace {
 
-/// Calls a method that may raise an exception of this package in place of an error of the library.
-template <class T, class Function>
-Result<T> ask_python(CallState& state, Function&& function) {
-  const nb::gil_scoped_acquire gil;
-  if (state.is_silent()) return callback_failed();
-  try {
-    return function();
-  } catch (nb::python_error& error) {
-    if (auto found = error_of(error)) return *std::move(found);
-    state.keep_exception(error);
-    return callback_failed();
-  } catch (const std::exception& error) {
-    keep_other_exception(state, error);
-    return callback_failed();
-  }
-}
+thread_local CallState* call_of_thread = nullptr;
 
 class PythonBenchmarker final : public Benchmarker {
  public:
@@ -99,13 +83,22 @@ Reply reply_of(const nb::dict& from) {
   reply.usage.output_tokens = find<std::int64_t>(from, "output_tokens");
   reply.usage.cached_tokens = find<std::int64_t>(from, "cached_tokens");
   reply.usage.reasoning_tokens = find<std::int64_t>(from, "reasoning_tokens");
+  reply.usage.cache_write_tokens = find<std::int64_t>(from, "cache_write_tokens");
   return reply;
 }
 
 class PythonModel final : public LLMClient {
  public:
   PythonModel(CallState& state, nb::object object)
-      : state_(state), object_(std::move(object)), identity_(text_of(nb::str(object_.get().attr("identity")()))) {}
+      : state_(state), object_(std::move(object)), identity_(text_of(nb::str(object_.get().attr("identity")()))) {
+    const auto known = nb::cast<nb::dict>(bridge("terms")(object_.get()));
+    for (const auto& [kind, terms] : known) {
+      const auto from = nb::cast<nb::dict>(terms);
+      auto& into = terms_[named("kind", text_of(kind), parse_prompt_kind, kernelgen_python::k_prompt_kinds)];
+      if (const auto prices = find<nb::dict>(from, "prices")) into.prices = prices_of(*prices);
+      into.max_output_tokens = find<std::int64_t>(from, "max_output_tokens");
+    }
+  }
 
   Result<Reply> complete(const LLMRequest& request, std::stop_token stop) override {
     if (stop.stop_requested()) return Error{ErrorCode::Cancelled, "cancelled"};
@@ -119,12 +112,38 @@ class PythonModel final : public LLMClient {
   }
 
   [[nodiscard]] std::string identity() const override { return identity_; }
+  [[nodiscard]] ModelTerms terms(PromptKind kind) const override {
+    const auto found = terms_.find(kind);
+    return found == terms_.end() ? ModelTerms{} : found->second;
+  }
 
  private:
   CallState& state_;
   Held object_;
-  /// Read once: the library asks for it where it could not report an exception.
+  /// Read once: the library asks for them where it could not report an exception.
   std::string identity_;
+  std::map<PromptKind, ModelTerms> terms_;
+};
+
+/// A benchmarker with compilers that are written in Python: what they raise belongs to the call that evaluates.
+class CompilingBenchmarker final : public Benchmarker {
+ public:
+  CompilingBenchmarker(CallState& state, std::shared_ptr<Benchmarker> inner)
+      : state_(state), inner_(std::move(inner)) {}
+
+  Result<EvaluationRecord> evaluate(const EvaluationRequest& request, const ProgressCallback& progress,
+                                    std::stop_token stop) override {
+    const CallOfThread here(state_);
+    return inner_->evaluate(request, progress, std::move(stop));
+  }
+  Result<TaskDescription> describe(const TaskSource& task, const EvaluationOptions& options,
+                                   std::stop_token stop) override {
+    return inner_->describe(task, options, std::move(stop));
+  }
+
+ private:
+  CallState& state_;
+  std::shared_ptr<Benchmarker> inner_;
 };
 
 class PythonPolicy final : public Policy {
@@ -232,7 +251,14 @@ void leak(std::shared_ptr<Benchmarker> benchmarker) {
 
 }  // namespace
 
-NativeJudge::NativeJudge(Open open) : open_(std::move(open)), process_(::getpid()) { benchmarker_ = value_of(open_()); }
+CallOfThread::CallOfThread(CallState& state) : earlier_(std::exchange(call_of_thread, &state)) {}
+CallOfThread::~CallOfThread() { call_of_thread = earlier_; }
+CallState* CallOfThread::current() { return call_of_thread; }
+
+NativeJudge::NativeJudge(Open open, Compilers compilers)
+    : open_(std::move(open)), compilers_(compilers), process_(::getpid()) {
+  benchmarker_ = value_of(open_());
+}
 
 NativeJudge::~NativeJudge() {
   if (process_ != ::getpid()) {
@@ -268,14 +294,32 @@ void NativeJudge::close() {
 }
 
 JudgeOfCall::JudgeOfCall(CallState& state, const nb::object& judge) {
-  if (nb::isinstance<NativeJudge>(judge))
-    benchmarker_ = value_of(nb::cast<NativeJudge&>(judge).benchmarker());
-  else
+  if (!nb::isinstance<NativeJudge>(judge)) {
     benchmarker_ = std::make_shared<PythonBenchmarker>(state, judge);
+    profiling_ = benchmarker_;
+    return;
+  }
+  auto& native = nb::cast<NativeJudge&>(judge);
+  profiling_ = value_of(native.benchmarker());
+  benchmarker_ = native.compilers() == NativeJudge::Compilers::Python
+                     ? std::make_shared<CompilingBenchmarker>(state, profiling_)
+                     : profiling_;
+}
+
+Result<std::unique_ptr<Profiler>> JudgeOfCall::make_profiler(const EvaluationOptions& options) const {
+  return make_remote_profiler(*profiling_, options);
 }
 
 std::function<Result<std::unique_ptr<Benchmarker>>()> benchmarkers_of(CallState& state, const nb::object& judge) {
-  if (nb::isinstance<NativeJudge>(judge)) return nb::cast<const NativeJudge&>(judge).opener();
+  if (nb::isinstance<NativeJudge>(judge)) {
+    const auto& native = nb::cast<const NativeJudge&>(judge);
+    if (native.compilers() == NativeJudge::Compilers::Native) return native.opener();
+    return [&state, open = native.opener()]() -> Result<std::unique_ptr<Benchmarker>> {
+      auto opened = open();
+      if (!opened) return opened;
+      return std::unique_ptr<Benchmarker>(std::make_unique<CompilingBenchmarker>(state, *std::move(opened)));
+    };
+  }
   return [&state, held = std::make_shared<Held>(judge)]() -> Result<std::unique_ptr<Benchmarker>> {
     const nb::gil_scoped_acquire gil;
     return std::unique_ptr<Benchmarker>(std::make_unique<PythonBenchmarker>(state, held->get()));
@@ -286,6 +330,7 @@ JudgeOfCall::~JudgeOfCall() {
   // The last reference ends a worker, which takes a moment.
   const nb::gil_scoped_release no_gil;
   benchmarker_.reset();
+  profiling_.reset();
 }
 
 ModelOfCall::ModelOfCall(CallState& state, const nb::object& model) {

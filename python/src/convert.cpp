@@ -16,6 +16,12 @@ void raise(const Error& error) {
   throw nb::python_error();
 }
 
+nb::object error_parts(const std::optional<Error>& error) {
+  if (!error) return nb::none();
+  return nb::make_tuple(std::string(to_string(error->code)), error->message, nb::cast(error->context),
+                        error->to_line());
+}
+
 namespace {
 
 /// A text for a message, in one line of a moderate length. What UTF-8 lacks is written as an escape.

@@ -61,6 +61,9 @@ class Text {
   nb::object text_;
 };
 
+/// The parts of an error, of which errors.error_from() makes an exception; None for none.
+[[nodiscard]] nb::object error_parts(const std::optional<kernelgen::Error>& error);
+
 /// The error of the library that an exception of this package stands for; nothing for any other exception.
 [[nodiscard]] std::optional<kernelgen::Error> error_of(const nb::python_error& error);
 

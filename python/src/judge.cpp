@@ -1,5 +1,6 @@
 #include "module.hpp"
 
+#include <algorithm>
 #include <utility>
 
 #include <kernelgen/bench/fake_benchmarker.hpp>
@@ -57,18 +58,24 @@ class Describing final : public Work {
 };
 
 std::unique_ptr<NativeJudge> open_judge(const Text& python, const Text& cache_dir, const Text& prefix,
-                                        const std::vector<Text>& launch_prefix) {
+                                        const std::vector<Text>& launch_prefix,
+                                        const std::vector<nb::object>& compilers) {
   LocalJudgeOptions local;
   local.installation = value_of(installation_of(prefix.get()));
   local.python = python.get();
   local.cache_dir = cache_dir.get();
-  if (launch_prefix.empty()) return std::make_unique<NativeJudge>([local] { return open_local_judge(local); });
+  for (const auto& compiler : compilers) local.compilers.push_back(compiler_of(compiler));
+  const auto is_python = [](const nb::object& compiler) { return !nb::isinstance<NativeCompiler>(compiler); };
+  const auto kind = std::any_of(compilers.begin(), compilers.end(), is_python) ? NativeJudge::Compilers::Python
+                                                                               : NativeJudge::Compilers::Native;
+  if (launch_prefix.empty()) return std::make_unique<NativeJudge>([local] { return open_local_judge(local); }, kind);
   WorkerBenchmarkerOptions worker;
   worker.installation = *local.installation;
   for (const auto& part : launch_prefix) worker.launch_prefix.push_back(part.get());
   worker.python = local.python;
   worker.cache_dir = local.cache_dir;
-  return std::make_unique<NativeJudge>([worker] { return make_worker_benchmarker(worker); });
+  worker.compilers = local.compilers;
+  return std::make_unique<NativeJudge>([worker] { return make_worker_benchmarker(worker); }, kind);
 }
 
 /// A judge that gives every candidate the same record, for tests and measurements of programs.
@@ -109,7 +116,7 @@ void bind_judge(nb::module_& module) {
       .def("cancel", &Call::cancel)
       .def_prop_ro("is_done", &Call::is_done);
   module.def("open_judge", &open_judge, nb::arg("python"), nb::arg("cache_dir"), nb::arg("prefix"),
-             nb::arg("launch_prefix"));
+             nb::arg("launch_prefix"), nb::arg("compilers"));
   module.def("fake_judge", &fake_judge, nb::arg("record"));
   module.def("start_evaluate", &start_evaluate, nb::arg("judge"), nb::arg("task"), nb::arg("candidate"),
              nb::arg("options"), nb::arg("progress").none(), nb::arg("stop").none(), nb::arg("on_done").none());

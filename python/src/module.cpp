@@ -12,7 +12,11 @@ NB_MODULE(_core, module) {
   nanobind::set_leak_warnings(false);
   module.def("version", [] { return std::string(kernelgen::version()); });
   kernelgen_python::bind_judge(module);
+  kernelgen_python::bind_models(module);
   kernelgen_python::bind_flow(module);
+  kernelgen_python::bind_campaign(module);
+  kernelgen_python::bind_profile(module);
+  kernelgen_python::bind_compilers(module);
   kernelgen_python::bind_audit(module);
   kernelgen_python::bind_values(module);
 }

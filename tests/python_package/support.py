@@ -60,11 +60,11 @@ class WaitingJudge(kernelgen.Benchmarker):
         raise kernelgen.Cancelled("stopped")
 
 
-def run_script(text: str, timeout: float = 60, **environment: str) -> subprocess.CompletedProcess[str]:
+def run_script(text: str, timeout: float = 60, stdin: str = "", **environment: str) -> subprocess.CompletedProcess[str]:
     """Runs a program with the package and these tests on its path."""
     paths = [str(Path(kernelgen.__file__).parents[1]), str(Path(__file__).parent)]
     return subprocess.run(
-        [sys.executable, "-c", textwrap.dedent(text)], capture_output=True, text=True, timeout=timeout,
+        [sys.executable, "-c", textwrap.dedent(text)], capture_output=True, text=True, timeout=timeout, input=stdin,
         env={**os.environ, "PYTHONPATH": os.pathsep.join(paths), **environment})
 
 

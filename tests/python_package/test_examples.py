@@ -24,7 +24,8 @@ EXAMPLES = ROOT / "examples/python"
 TASK, KERNEL = ROOT / "tests/tasks/relu.py", ROOT / "tests/honest/relu_plain.cpp"
 MODULE = ROOT / "tests/honest/relu_torch.py"
 ARGUMENTS = {
-    "01_evaluate_kernel.py": (KERNEL, TASK, "correctness_only"), "03_reward_function.py": (TASK, KERNEL)}
+    "01_evaluate_kernel.py": (KERNEL, TASK, "correctness_only"), "03_reward_function.py": (TASK, KERNEL),
+    "10_custom_target.py": (TASK,)}
 OTHERS = {"02_repair_loop.py", "04_kernelbench_drop_in.py", "05_custom_policy.py", "06_optuna_study.py",
           "08_evolution_evaluator.py", "09_verify_dataset.py"}
 IN_A_TEST_OF_ITS_OWN = {"07_ray_judges.py"}
@@ -350,6 +351,9 @@ class ExamplesWithWorkerTest(unittest.TestCase):
 
     def test_a_kernel_is_evaluated(self):
         self.assertRegex(self.run_with_arguments("01_evaluate_kernel.py"), "^correct")
+
+    def test_a_custom_target_is_evaluated(self):
+        self.assertEqual(self.run_with_arguments("10_custom_target.py"), "expression: correct\n")
 
     def test_a_task_that_is_missing_is_reported_by_its_code(self):
         done = run_example("01_evaluate_kernel.py", KERNEL, "no/such/task.py")
