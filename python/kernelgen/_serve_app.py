@@ -52,6 +52,8 @@ class Metrics:
         waiting.set_function(lambda: evaluations().queue_length)
         running = Gauge("kernelgen_running", "Evaluations that are under way.", registry=self.registry)
         running.set_function(lambda: evaluations().running)
+        kept = Gauge("kernelgen_kept_answer_bytes", "Memory of the answers that are kept.", registry=self.registry)
+        kept.set_function(lambda: evaluations().kept_bytes)
         self.evaluations = Counter(
             "kernelgen_evaluations", "Evaluations with a verdict, by the class of the outcome.", ["outcome"],
             registry=self.registry)

@@ -22,6 +22,8 @@ class QueueLimits:
     """Answers that are kept. The oldest ones go first."""
     keep_seconds: float = 600.0
     """Seconds for which an answer is kept."""
+    keep_bytes: int = 1 << 28
+    """Bytes of memory for answers that are kept. The oldest ones go first; one that is larger is not kept at all."""
 
 
 @dataclass(frozen=True)

@@ -10,6 +10,7 @@ import functools
 import logging
 import math
 import secrets
+import sys
 import time
 from collections import OrderedDict
 from collections.abc import Callable
@@ -55,6 +56,8 @@ class Evaluation:
     outcome: str = ""
     """The class of the record's outcome."""
     error: Error | None = None
+    size: int = 0
+    """Bytes of memory that the answer takes."""
     finished: asyncio.Event = field(default_factory=asyncio.Event)
 
 
@@ -123,6 +126,7 @@ class EvaluationQueue:
         self._running: dict[str, asyncio.Task[None]] = {}
         self._unfinished: dict[str, Evaluation] = {}
         self._kept: OrderedDict[str, Evaluation] = OrderedDict()
+        self._kept_bytes = 0
         self._mean_seconds = 1.0
         self.stopping = False
 
@@ -135,6 +139,11 @@ class EvaluationQueue:
     def running(self) -> int:
         """Evaluations that are under way."""
         return len(self._running)
+
+    @property
+    def kept_bytes(self) -> int:
+        """Bytes of memory of the answers that are kept."""
+        return self._kept_bytes
 
     def check_room(self, client: str) -> None:
         """Raises QueueFull where the queue would take nothing of this client, and Unavailable during a stop."""
@@ -165,7 +174,8 @@ class EvaluationQueue:
         evaluation = self._unfinished.get(identifier) or self._kept.get(identifier)
         if evaluation is None or evaluation.owner != owner:
             raise NotFound(f"there is no evaluation {identifier[:40]!r}; answers are kept for "
-                           f"{self.limits.keep_seconds:g} s, and {self.limits.keep} at most")
+                           f"{self.limits.keep_seconds:g} s, and at most {self.limits.keep} of them or "
+                           f"{self.limits.keep_bytes} bytes")
         return evaluation
 
     def cancel(self, evaluation: Evaluation, error: Error | None = None) -> None:
@@ -230,7 +240,9 @@ class EvaluationQueue:
             evaluation.outcome = str(record.outcome.kind)
         if evaluation.started is not None:
             self._mean_seconds += 0.1 * (evaluation.ended - evaluation.started - self._mean_seconds)
+        evaluation.size = sys.getsizeof(evaluation.record_json) + sys.getsizeof(str(error))
         self._kept[evaluation.id] = evaluation
+        self._kept_bytes += evaluation.size
         self._forget_old()
         self._on_end(evaluation)
         evaluation.finished.set()
@@ -239,9 +251,11 @@ class EvaluationQueue:
         oldest = time.monotonic() - self.limits.keep_seconds
         while self._kept:
             first = next(iter(self._kept.values()))
-            if len(self._kept) <= self.limits.keep and first.ended is not None and first.ended >= oldest:
+            has_room = len(self._kept) <= self.limits.keep and self._kept_bytes <= self.limits.keep_bytes
+            if has_room and first.ended is not None and first.ended >= oldest:
                 return
             del self._kept[first.id]
+            self._kept_bytes -= first.size
 
     def _seconds_until_turn(self) -> int:
         """Whole seconds in which about every client that waits gets a turn, and so has room again."""

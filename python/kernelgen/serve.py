@@ -173,6 +173,7 @@ def _make_parser() -> argparse.ArgumentParser:
     add("--keep", type=_count, default=limits.keep, metavar="N", help="answers to keep")
     add("--keep-seconds", type=_seconds, default=limits.keep_seconds, metavar="SECONDS",
         help="time for which an answer is kept")
+    add("--keep-bytes", type=_count, default=limits.keep_bytes, metavar="BYTES", help="memory for answers that are kept")
     add("--max-code", type=_count, default=defaults.code_bytes, metavar="BYTES", help="of a candidate's source")
     add("--max-body", type=_count, default=defaults.body_bytes, metavar="BYTES", help="of a request's body")
     add("--python", metavar="PATH", help="Python with torch; without it, KGEN_PYTHON, else the one that runs this")
@@ -199,7 +200,7 @@ def _options_of(arguments: argparse.Namespace, serves_this_machine: bool, has_po
         trust_client_ids=arguments.trust_client_id, code_bytes=arguments.max_code, body_bytes=arguments.max_body,
         allowed_hosts=("localhost", "127.0.0.1", "::1", arguments.host) if has_port and not tokens else (),
         limits=QueueLimits(arguments.running, arguments.queue, arguments.queue_per_client, arguments.deadline,
-                           arguments.keep, arguments.keep_seconds))
+                           arguments.keep, arguments.keep_seconds, arguments.keep_bytes))
 
 
 def _serve(arguments: argparse.Namespace) -> None:

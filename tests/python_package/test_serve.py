@@ -19,7 +19,7 @@ from pathlib import Path
 import kernelgen
 from kernelgen import serve
 from serve_client import EVALUATIONS, TASKS, Client, answers, ask, running_service, wait_until
-from support import FULL_RECORD, ROOT, WaitingJudge, calls_end, fake_judge, run_script
+from support import FULL_RECORD, RECORD, ROOT, WaitingJudge, calls_end, fake_judge, run_script
 from test_evaluate import KERNEL, SLOW, children_of
 
 
@@ -197,12 +197,25 @@ class FailureTest(unittest.TestCase):
             self.assertEqual((answer.status, answer.error), (504, "timeout"))
             self.assertTrue(judge.ended.wait(10))
 
-    def test_answers_are_kept_for_a_limited_number_and_time(self):
+    def test_answers_are_kept_for_a_limited_number_size_and_time(self):
         def find_all(client, ids):
             return [client("GET", f"{EVALUATIONS}/{one}").status for one in ids]
 
         with running_service(fake_judge(), serve.QueueLimits(keep=2)) as client:
             self.assertEqual(find_all(client, [client.evaluate().json["id"] for _ in range(3)]), [404, 200, 200])
+        # So many bytes as two answers and a half have. The line of metrics rounds nothing below 2^53.
+        with running_service(fake_judge()) as client:
+            client.evaluate()
+            size = int(client.metric("kernelgen_kept_answer_bytes"))
+        self.assertGreater(size, len(RECORD) // 2)
+        with running_service(fake_judge(), serve.QueueLimits(keep_bytes=size * 5 // 2)) as client:
+            self.assertEqual(find_all(client, [client.evaluate().json["id"] for _ in range(4)]), [404, 404, 200, 200])
+            self.assertEqual(client.metric("kernelgen_kept_answer_bytes"), 2 * size)
+        # One that is too large is given to the client that waits for it, and not kept.
+        with running_service(fake_judge(), serve.QueueLimits(keep_bytes=size - 1)) as client:
+            answer = client.evaluate()
+            self.assertEqual((answer.status, find_all(client, [answer.json["id"]])), (200, [404]))
+            self.assertEqual(client.metric("kernelgen_kept_answer_bytes"), 0)
         with running_service(fake_judge(), serve.QueueLimits(keep_seconds=0.001)) as client:
             self.assertEqual(find_all(client, [client.evaluate().json["id"]]), [404])
 

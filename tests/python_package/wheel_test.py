@@ -9,8 +9,10 @@ KGEN_PYTHON names a Python with torch, which judges. The Python that runs this h
 import argparse
 import os
 import pathlib
+import socket
 import subprocess
 import sys
+import sysconfig
 import tarfile
 import zipfile
 
@@ -116,6 +118,35 @@ def use_wheel(arguments, wheel):
     return python
 
 
+def serve(arguments, python):
+    """Starts the reward service of the wheel, asks for its health, and stops it."""
+    program, path = python.with_name("kgen-serve"), arguments.scratch / "serve.sock"
+    command = [program, "--unix", path, "--tasks", arguments.source / "tests/tasks"]
+    clean = {"PATH": "/usr/bin:/bin", "HOME": str(arguments.scratch),
+             "KGEN_PYTHON": os.environ.get("KGEN_PYTHON") or sys.executable}
+    refused = subprocess.run(command, env=clean, capture_output=True, text=True, timeout=60)
+    assert refused.returncode == 69 and "kernelgen[serve]" in refused.stderr, refused
+    # What the extra names is that of the Python which runs this; the wheel's own folder comes later, and alone has kernelgen.
+    extra = sysconfig.get_paths()["purelib"]
+    assert not (pathlib.Path(extra) / "kernelgen").exists(), extra
+    with subprocess.Popen(command, env={**clean, "PYTHONPATH": extra}, stderr=subprocess.PIPE, text=True) as service:
+        try:
+            line = service.stderr.readline()
+            assert line == f"kgen-serve: listening at {path}\n", line + service.stderr.read()
+            with socket.socket(socket.AF_UNIX) as connection:
+                connection.settimeout(30)
+                connection.connect(str(path))
+                connection.sendall(b"GET /healthz HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n")
+                answer = connection.makefile("rb").read()
+            print(answer.decode(), flush=True)
+            assert answer.startswith(b"HTTP/1.1 200 "), answer
+            service.terminate()
+            assert service.wait(30) == 0, service.returncode
+        finally:
+            service.kill()
+    assert not path.exists()
+
+
 def check_types(arguments, python):
     """A program of a user, and the package itself, are clean under the strictest rules."""
     program = arguments.scratch / "user_program.py"
@@ -136,6 +167,7 @@ def main():
     check_sdist(arguments)
     wheel = build_wheel(arguments)
     python = use_wheel(arguments, wheel)
+    serve(arguments, python)
     tag = run(sys.executable, "-m", "auditwheel", "show", wheel)
     assert "manylinux_2_34" in tag or "manylinux_2_2" in tag or "manylinux_2_17" in tag, tag
     check_types(arguments, python)
