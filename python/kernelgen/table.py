@@ -36,12 +36,13 @@ def _row(record: EvaluationRecord) -> dict[str, Any]:
         "torch": record.environment.torch,
         "labels": "; ".join(record.labels),
         "message": record.outcome.message,
-        "milliseconds": sum(phase.milliseconds for phase in record.phases),
+        "milliseconds": sum((phase.milliseconds for phase in record.phases), 0.0),
     }
 
 
 def to_table(results: Iterable[EvaluationRecord | ActionResult] | Mapping[str, ActionResult]) -> list[dict[str, Any]]:
-    """Rows for pandas.DataFrame or polars.DataFrame: a dictionary for each record, all with the same keys.
+    """Rows for pandas.DataFrame(rows) or polars.DataFrame(rows, infer_schema_length=None): a dictionary for each record,
+    all with the same keys.
 
     Takes records, results of actions, or a history. Rows of a search have its action and its status besides. Times are
     in nanoseconds; what is unknown is None.

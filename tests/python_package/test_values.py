@@ -1,6 +1,7 @@
 """Options, tasks, candidates, records, tables, prompts: what needs no judge."""
 
 import dataclasses
+import importlib.util
 import json
 import math
 import pickle
@@ -50,7 +51,7 @@ class OptionsTest(unittest.TestCase):
         for kind in kernelgen.OutcomeKind:
             record = kernelgen.EvaluationRecord(outcome=kernelgen.Outcome(kind))
             self.assertEqual(kernelgen.EvaluationRecord.from_json(record.to_json()).outcome.kind, kind)
-        self.assertEqual([str(target) for target in kernelgen.Target], kernelgen.targets())
+        self.assertEqual([str(target) for target in kernelgen.Target], kernelgen.targets()[:len(kernelgen.Target)])
 
     def test_impossible_options_are_refused_by_name(self):
         measure, baselines = kernelgen.MeasureOptions, kernelgen.BaselineOptions
@@ -271,6 +272,48 @@ class TableTest(unittest.TestCase):
         history = {"seed1": kernelgen.ActionResult(kernelgen.Action("seed1"), message="no code")}
         row, = kernelgen.to_table(history)
         self.assertEqual((row["action"], row["message"], row["outcome"]), ("seed1", "no code", None))
+
+
+def is_installed(name):
+    return importlib.util.find_spec(name) is not None
+
+
+class DataFrameTest(unittest.TestCase):
+    """Rows of more than 100 records, as many as polars looks at for the types of columns: failures, then successes."""
+
+    def setUp(self):
+        failed = kernelgen.EvaluationRecord(outcome=kernelgen.Outcome(kernelgen.OutcomeKind.CRASH, "x", "it crashed"))
+        full = kernelgen.EvaluationRecord.from_json(FULL_RECORD)
+        self.rows = kernelgen.to_table([failed] * 150 + [kernelgen.EvaluationRecord.from_json(RECORD), full])
+
+    def test_columns_have_one_type(self):
+        for name in self.rows[0]:
+            kinds = {type(row[name]) for row in self.rows if row[name] is not None}
+            self.assertEqual(len(kinds), 1, f"{name}: {kinds}")
+
+    @unittest.skipUnless(is_installed("pandas"), "pandas is not installed")
+    def test_pandas(self):
+        import pandas
+
+        frame = pandas.DataFrame(self.rows)
+        self.assertEqual(frame.shape, (152, len(self.rows[0])))
+        for name in ("score", "speedup_call", "reference_ns", "candidate_ns", "milliseconds"):
+            self.assertEqual(str(frame[name].dtype), "float64", name)
+        self.assertEqual(str(frame["correct"].dtype), "bool")
+        self.assertEqual(frame["score"].max(), max(row["score"] or 0 for row in self.rows))
+        self.assertEqual(dict(frame.groupby("outcome").size())["crash:x"], 150)
+
+    @unittest.skipUnless(is_installed("polars"), "polars is not installed")
+    def test_polars(self):
+        import polars
+
+        frame = polars.DataFrame(self.rows, infer_schema_length=None)
+        self.assertEqual(frame.shape, (152, len(self.rows[0])))
+        for name in ("score", "speedup_call", "reference_ns", "candidate_ns", "milliseconds"):
+            self.assertEqual(frame.schema[name], polars.Float64, name)
+        self.assertEqual(frame.schema["correct"], polars.Boolean)
+        self.assertEqual(frame["score"].max(), max(row["score"] or 0 for row in self.rows))
+        self.assertEqual(frame.filter(polars.col("outcome") == "crash:x").height, 150)
 
 
 class ErrorTest(unittest.TestCase):
