@@ -10,6 +10,7 @@ import check_forbidden
 import check_layers
 import check_messages
 import check_public_headers
+import check_recipes
 import check_reference
 import check_snippets
 import check_symbols
@@ -362,6 +363,69 @@ class Docs(Fixture):
         self.assert_finding(check_docs.check, "not well-formed")
         self.write("a.svg", "<svg xmlns='http://www.w3.org/2000/svg'/>")
         self.assert_finding(check_docs.check, "it has no title")
+
+
+class Recipes(Fixture):
+    """The recipes of this tree, each with one change."""
+
+    DEPENDENCIES = "cmake/KernelgenDependencies.cmake"
+
+    def setUp(self):
+        super().setUp()
+        root = pathlib.Path(__file__).resolve().parents[2]
+        for name in ("CMakeLists.txt", self.DEPENDENCIES, "cmake/kernelgenConfig.cmake.in", *check_recipes.RECIPES.values()):
+            self.write(name, (root / name).read_text(encoding="utf-8"))
+
+    def change(self, name, before, after):
+        text = (self.root / name).read_text(encoding="utf-8")
+        self.assertIn(before, text)
+        self.write(name, text.replace(before, after))
+
+    def test_they_agree(self):
+        self.assert_clean(check_recipes.check)
+
+    def test_a_dependency_is_new_in_cmake(self):
+        self.change(self.DEPENDENCIES, "find_package(fmt 9 REQUIRED)", "find_package(fmt 9 REQUIRED)\nfind_package(zstd 1.5 REQUIRED)")
+        self.assert_finding(check_recipes.check, "PACKAGES lacks zstd")
+
+    def test_a_component_is_new_in_cmake(self):
+        self.change(self.DEPENDENCIES, "COMPONENTS json regex", "COMPONENTS json regex url")
+        self.assert_finding(check_recipes.check, "PACKAGES lacks Boost::url")
+
+    def test_a_dependency_is_gone_from_cmake(self):
+        self.change(self.DEPENDENCIES, "find_package(SQLite3 3.36 REQUIRED)", "")
+        self.assert_finding(check_recipes.check, "PACKAGES has SQLite3")
+        self.assert_finding(check_recipes.check, "conanfile.py: CMake does not ask for sqlite3")
+
+    def test_cmake_wants_a_newer_version(self):
+        self.change(self.DEPENDENCIES, "find_package(fmt 9 REQUIRED)", "find_package(fmt 10 REQUIRED)")
+        for recipe in ("conanfile.py", "recipe.yaml", "package.py"):
+            self.assert_finding(check_recipes.check, f"{recipe}: CMake asks for fmt 10, and here it is fmt 9")
+        self.assert_finding(check_recipes.check, "kernelgenConfig.cmake.in: fmt 9, and the build wants 10")
+
+    def test_a_recipe_lacks_a_dependency(self):
+        for system, line in (("conan", '        self.requires("zlib/[>=1.2.11]")\n'), ("vcpkg", '    "zlib"\n'),
+                             ("conda", "    - zlib >=1.2.11\n"), ("spack", '    depends_on("zlib@1.2.11:"')):
+            with self.subTest(system):
+                self.change(check_recipes.RECIPES[system], line, '    "fmt"\n' if system == "vcpkg" else "    # ")
+                self.assert_finding(check_recipes.check, f"{check_recipes.RECIPES[system]}: CMake asks for ZLIB")
+
+    def test_a_recipe_lacks_a_component(self):
+        self.change(check_recipes.RECIPES["spack"], "+regex", "")
+        self.assert_finding(check_recipes.check, "CMake asks for Boost::regex")
+
+    def test_a_recipe_lacks_a_version(self):
+        self.change(check_recipes.RECIPES["conda"], "libcurl >=7.68", "libcurl")
+        self.assert_finding(check_recipes.check, "CMake asks for CURL 7.68, and here it is libcurl of any version")
+
+    def test_a_recipe_has_another_version(self):
+        self.change("CMakeLists.txt", "project(kernelgen VERSION ", "project(kernelgen VERSION 7.")
+        for system in ("vcpkg", "conda", "spack"):
+            self.assert_finding(check_recipes.check, f"{check_recipes.RECIPES[system]}: version ")
+
+    def test_a_recipe_sets_no_option(self):
+        self.change(check_recipes.RECIPES["conan"], "KERNELGEN_BUILD_TESTS", "KERNELGEN_TESTS")
+        self.assert_finding(check_recipes.check, "CMake has no option KERNELGEN_TESTS")
 
 
 if __name__ == "__main__":
