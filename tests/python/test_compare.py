@@ -562,6 +562,26 @@ class SimulatedRounding(unittest.TestCase):
         for chance in (0.2, 0.05, 0.01):
             self.assertEqual(self.compare(given, [self.of_all(1e-3 * chance), self.of_all(1e-3)]), (True, 2))
 
+    def test_a_step_that_few_simulations_show_is_waited_for(self):
+        given = self.truth.float()
+        given[3, 5] += 0.05
+
+        def step(truth):
+            error = torch.zeros_like(truth)
+            error[7, 9] = 0.05
+            return error
+
+        self.assertEqual(self.compare(given, [self.of_each(1e-7)] * 4 + [step]), (True, 5))
+
+    def test_a_nan_is_told_before_a_mismatch_that_rounding_may_explain(self):
+        truth = {"y": self.truth, "z": self.truth}
+        expected = expect({name: one.float() for name, one in truth.items()}, Truth({f"output.{name}": one for name, one in truth.items()}))
+        names = list(expected.targets)
+        given = {names[0]: off_by(self.truth, 1e-3), names[1]: self.truth.float().clone()}
+        self.assertEqual(expected.compare(given).detail, "mismatch")
+        given[names[1]][0, 0] = math.nan
+        self.assertEqual(expected.compare(given).detail, "nan")
+
     def test_without_time_the_answer_stays_wrong(self):
         self.assertEqual(self.compare(off_by(self.truth, 1e-3), [None]), (False, 1))
 

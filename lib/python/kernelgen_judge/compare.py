@@ -52,8 +52,11 @@ from .errors import one_line
 from .target import HALF, Allowance, Target, Tolerance, Truth, chunks, default_tolerance, real_numbers
 from .values import DTYPE_NAMES, Flat
 
-#: Simulations of rounding before an answer is refused; fewer where it would be right with the others by less than this chance.
+#: Simulations of rounding before an answer is refused; fewer where the others would make it right with less than about this chance.
 ROUNDING_LOTS, CHANCE = 12, 1e-4
+#: An error is one of few elements where the largest has at least this share of the sum of squares.
+FEW_SHARE = 1 / 8
+
 
 @dataclass
 class OutputError:
@@ -75,6 +78,11 @@ class OutputError:
     squares: float = 0.0
     #: The error as a multiple of what is allowed, by the rule that a wrong output breaks. Not in JSON.
     excess: float = 0.0
+
+    @property
+    def is_of_few(self) -> bool:
+        """True if few elements have most of the error, as where a step (rounding to integers, a threshold) falls the other way."""
+        return self.max_abs * self.max_abs > FEW_SHARE * self.squares
 
     def to_json(self) -> dict[str, Any]:
         hidden = ("wrong", "wrong_elements", "squares", "excess")
@@ -185,7 +193,9 @@ class Expected:
                 error, wrong = _compare_one(target, candidate[name].detach())
                 error.wrong = wrong is not None
                 errors.append(error)
-                verdict = verdict or wrong
+                # A mismatch may be explained later, a NaN never.
+                if wrong is not None and (verdict is None or verdict[0] == "mismatch" != wrong[0]):
+                    verdict = wrong
                 is_far = is_far or target.is_far_from_reference(error.squares)
         if verdict is None:
             return Comparison(outputs=errors, needs_truth=is_far)
@@ -215,9 +225,11 @@ def compare_with_rounding(
 
 
 def _is_beyond_chance(comparison: Comparison, lots: int) -> bool:
-    """True if further simulations would not allow the outputs, although these were small by chance. One number of a normal
-    distribution is n times as small as the largest of ROUNDING_LOTS, about two of its deviations, in less than 2 of n cases."""
-    excess = max((error.excess for error in comparison.outputs if error.wrong), default=0.0)
+    """True if all simulations so far would have to be small by chance for the others to allow the outputs. At worst all elements share
+    one normal number. Twelve of these allow at most about two deviations (the largest one; or their rms with 5/3 of the margin, see
+    ONE_NUMBER_MARGIN), and one is below 2/n deviations in less than 2 of n cases, so all of them are in (2/n)^lots. A step is no
+    normal number: it shows in some simulations and not at all in others, so errors of few elements get all of them."""
+    excess = max((error.excess for error in comparison.outputs if error.wrong and not error.is_of_few), default=0.0)
     return excess > 2.0 * CHANCE ** (-1.0 / lots)
 
 

@@ -165,7 +165,7 @@ class Target:
             self._prepare(None if truth is None or truth.tf32 is None else _wide(truth.tf32.get(name)))
 
     def _prepare(self, tf32: torch.Tensor | None) -> None:
-        whole = max(rms(self.values), self._least_rms)
+        whole = self._whole = max(rms(self.values), self._least_rms)
         if self.oracle is not None:
             self.oracle_rms = rms(self.oracle)
             own = self.error_against_oracle(self.values)
@@ -178,6 +178,8 @@ class Target:
             scale, rows = torch.tensor([whole], dtype=torch.float64), 1
         else:
             scale, rows = row_scale, self.rows
+        #: The scale of each row, or of the whole output, before noise raises it.
+        self._plain_scale = scale
         if self.oracle is None:
             raised = scale + (self.known.share * scale).clamp(max=self.known.level * whole) / self._atol
         else:
@@ -198,9 +200,9 @@ class Target:
         values = _wide(rounded)
         self._rounding_errors.append(self.error_against_oracle(values) or 0.0)
         self.rounding_error = math.sqrt(sum(error**2 for error in self._rounding_errors) / len(self._rounding_errors))
-        whole, scale = self._scales()
-        if whole == 0.0:
+        if self._whole == 0.0:
             return
+        scale = self._plain_scale
         # The error of a row's mean is one number, small by chance in one row or another.
         share = float((self._largest_errors(values, len(scale)) / scale).max())
         self._allow_noise(ROUNDING_MARGIN_LARGEST * share * scale)
@@ -209,22 +211,15 @@ class Target:
         """Allows as much as any rounding could make allow_rounding() allow."""
         if self._has_rounding():
             self.rounding_error = NOISE_LIMIT
-            self._allow_noise(torch.full_like(self._scales()[1], math.inf))
+            self._allow_noise(torch.full_like(self._plain_scale, math.inf))
 
     def _has_rounding(self) -> bool:
         few = self.values.numel() < FEW_ELEMENTS and self._slack == 1.0
         return not self.exact and self.oracle is not None and not few
 
-    def _scales(self) -> tuple[float, torch.Tensor]:
-        """The scale of the whole output, and those of its rows, or of all of them."""
-        whole = max(rms(self.values), self._least_rms)
-        row_scale = self._row_scale(whole)
-        return whole, torch.tensor([whole], dtype=torch.float64) if row_scale is None else row_scale
-
     def _allow_noise(self, noise: torch.Tensor) -> None:
         """Raises the scale of each row until its noise is allowed, within NOISE_LIMIT."""
-        whole = max(rms(self.values), self._least_rms)
-        scale = noise.clamp(max=NOISE_LIMIT * min(whole, self.oracle_rms)) / self._atol
+        scale = noise.clamp(max=NOISE_LIMIT * min(self._whole, self.oracle_rms)) / self._atol
         self.scale = max(self.scale, float(scale)) if isinstance(self.scale, float) else torch.maximum(self.scale, scale)
 
     @property

@@ -5,10 +5,11 @@
 /// threads. So blocks that wait for each other, by a grid barrier or by looking at memory, are all there at once.
 #pragma once
 
+// Each candidate's compilation reads these headers: <chrono>, <functional> and <mutex> would take half a second of it.
+#include <pthread.h>
+
 #include <cstdio>
 #include <ctime>
-#include <functional>
-#include <mutex>
 #include <utility>
 
 #include "lds.h"
@@ -45,10 +46,29 @@ struct LaunchOptions {
 /// A kernel with its arguments.
 using KernelCall = void (*)(void* arguments);
 
+/// Holds a mutex while it lives.
+class Lock {
+ public:
+  explicit Lock(pthread_mutex_t& mutex) : mutex_(mutex) { pthread_mutex_lock(&mutex_); }
+  ~Lock() { pthread_mutex_unlock(&mutex_); }
+  Lock(const Lock&) = delete;
+  Lock& operator=(const Lock&) = delete;
+
+ private:
+  pthread_mutex_t& mutex_;
+};
+
+/// Seconds of a clock that never goes back.
+inline double now_seconds() {
+  timespec now{};
+  clock_gettime(CLOCK_MONOTONIC, &now);
+  return static_cast<double>(now.tv_sec) + 1e-9 * static_cast<double>(now.tv_nsec);
+}
+
 class Scheduler {
  public:
   void launch(const LaunchOptions& options, KernelCall call, void* arguments) {
-    const std::scoped_lock lock(mutex_);
+    const Lock lock(mutex_);
     begin(options, call, arguments);
     try {
       run_blocks();
@@ -419,16 +439,14 @@ class Scheduler {
 
   /// Ends a launch in which every thread only looks at memory.
   static void check_patience(double& since) {
-    timespec now{};
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    const double seconds = static_cast<double>(now.tv_sec) + 1e-9 * static_cast<double>(now.tv_nsec);
+    const double seconds = now_seconds();
     if (since < 0) since = seconds;
     if (seconds - since > k_longest_wait_seconds)
       throw KernelFailure(
           "all threads wait for memory to change, and none of them changes it: they would wait forever");
   }
 
-  std::mutex mutex_;
+  pthread_mutex_t mutex_ = PTHREAD_MUTEX_INITIALIZER;
   FiberPool fibers_;
   DynamicLds dynamic_;
   LaunchOptions options_;
