@@ -241,8 +241,10 @@ class EvaluationQueue:
         if evaluation.started is not None:
             self._mean_seconds += 0.1 * (evaluation.ended - evaluation.started - self._mean_seconds)
         evaluation.size = sys.getsizeof(evaluation.record_json) + sys.getsizeof(str(error))
-        self._kept[evaluation.id] = evaluation
-        self._kept_bytes += evaluation.size
+        # An answer that has no room alone would take it from all others, and then be forgotten like them.
+        if evaluation.size <= self.limits.keep_bytes:
+            self._kept[evaluation.id] = evaluation
+            self._kept_bytes += evaluation.size
         self._forget_old()
         self._on_end(evaluation)
         evaluation.finished.set()

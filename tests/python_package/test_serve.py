@@ -40,6 +40,16 @@ class GatedJudge(kernelgen.Benchmarker):
         return kernelgen.EvaluationRecord()
 
 
+class WordyJudge(kernelgen.Benchmarker):
+    """Refuses with a message."""
+
+    message = ""
+
+    def evaluate(self, task, candidate, options=kernelgen.EvaluationOptions(), *, progress=None, stop=None):
+        return kernelgen.EvaluationRecord(
+            outcome=kernelgen.Outcome(kernelgen.OutcomeKind.COMPILE, "other", self.message))
+
+
 class RaisingJudge(kernelgen.Benchmarker):
     """Raises what the code names."""
 
@@ -216,6 +226,15 @@ class FailureTest(unittest.TestCase):
             answer = client.evaluate()
             self.assertEqual((answer.status, find_all(client, [answer.json["id"]])), (200, [404]))
             self.assertEqual(client.metric("kernelgen_kept_answer_bytes"), 0)
+        # It takes the place of no other answer.
+        judge = WordyJudge()
+        with running_service(judge, serve.QueueLimits(keep_bytes=size * 5 // 2)) as client:
+            kept = [client.evaluate().json["id"] for _ in range(2)]
+            before = client.metric("kernelgen_kept_answer_bytes")
+            judge.message = "x" * (size * 3)
+            large = client.evaluate()
+            self.assertEqual((large.status, find_all(client, [*kept, large.json["id"]])), (200, [200, 200, 404]))
+            self.assertEqual(client.metric("kernelgen_kept_answer_bytes"), before)
         with running_service(fake_judge(), serve.QueueLimits(keep_seconds=0.001)) as client:
             self.assertEqual(find_all(client, [client.evaluate().json["id"]]), [404])
 
