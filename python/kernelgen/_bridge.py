@@ -55,7 +55,18 @@ def complete(model: LLMClient, request: dict[str, Any], stop: _core.StopToken) -
         reply = Reply(reply)
     if not isinstance(reply, Reply):
         raise TypeError(f"{type(model).__name__}.complete() returned {type(reply).__name__}, not a Reply or a text")
+    for name in _COUNTS:
+        _check_count(model, "complete", name, getattr(reply, name))
     return {**vars(reply), "text": _whole_characters(reply.text)}
+
+
+_COUNTS = ("input_tokens", "output_tokens", "cached_tokens", "reasoning_tokens", "cache_write_tokens")
+
+
+def _check_count(model: LLMClient, method: str, name: str, count: int | None) -> None:
+    """Ends the call where a model counts tokens below 0: a limit of tokens or money would not hold."""
+    if isinstance(count, (int, float)) and not count >= 0:
+        raise ValueError(f"{type(model).__name__}.{method}() returned {name}={count}; it must be None, or 0 or more")
 
 
 def _whole_characters(text: str) -> str:
@@ -73,6 +84,7 @@ def terms(model: LLMClient) -> dict[str, dict[str, Any]]:
         known = model.terms(str(kind))
         if not isinstance(known, ModelTerms):
             raise TypeError(f"{type(model).__name__}.terms() returned {type(known).__name__}, not ModelTerms")
+        _check_count(model, "terms", "max_output_tokens", known.max_output_tokens)
         found[str(kind)] = plain(known)
     return found
 
