@@ -21,6 +21,13 @@ _CANCELLATION_PATIENCE = 0.14
 """Seconds that a call which is cancelled gets to end before its task does."""
 
 
+def overrides(instance: object, base: type, methods: tuple[str, ...]) -> bool:
+    """Whether an instance of a class has one of its methods from somewhere else: from a subclass, or as its own
+    attribute. The library then calls the object in place of what is behind it."""
+    kind, own = type(instance), vars(instance)
+    return any(name in own or getattr(kind, name) is not getattr(base, name) for name in methods)
+
+
 def wait_for(begin: Begin) -> Any:
     """Runs a call to its end. Ctrl-C stops it."""
     return begin(None).wait()

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from . import _core
-from ._calls import Begin, wait_for
+from ._calls import Begin, overrides, wait_for
 from ._codec import decode, encode
 from .errors import InvalidArgument
 from .records import CompileReport, EvaluationRecord, Outcome
@@ -87,7 +87,7 @@ class KernelCompiler(abc.ABC):
 
 class LocalCompiler(KernelCompiler):
     """The compiler of evaluations on this machine, made by open_local_compiler(). It works in a sandbox, and keeps what
-    it built."""
+    it built. A subclass may override supports(), compile() and key()."""
 
     def __init__(self, native: _core.NativeCompiler):
         self._native = native
@@ -120,7 +120,9 @@ def open_local_compiler(target: str = "cpp", *, device: str = "", compiler: str 
 
 def native_of(compiler: KernelCompiler) -> Any:
     """What the extension calls: a compiler of the library, or an object of Python."""
-    return compiler._native if isinstance(compiler, LocalCompiler) else compiler
+    if isinstance(compiler, LocalCompiler) and not overrides(compiler, LocalCompiler, ("supports", "compile", "key")):
+        return compiler._native
+    return compiler
 
 
 def _plain(request: CompileRequest | Candidate) -> dict[str, Any]:

@@ -11,7 +11,7 @@ from types import TracebackType
 from typing import Any
 
 from . import _core
-from ._calls import Begin, await_for, wait_for
+from ._calls import Begin, await_for, overrides, wait_for
 from ._codec import decode, encode
 from .compilers import KernelCompiler
 from .compilers import native_of as native_compiler
@@ -65,18 +65,20 @@ class Benchmarker(abc.ABC):
                              options: EvaluationOptions = EvaluationOptions(), *,
                              progress: ProgressCallback | None = None) -> EvaluationRecord:
         """Awaits an evaluation. Cancelling the task ends it. Many may be under way at once."""
-        return _record_from(await await_for(_evaluation(self, task, candidate, options, progress, None)))
+        call = _evaluation(native_of(self), task, candidate, options, progress, None)
+        return _record_from(await await_for(call))
 
     async def describe_async(self, task: AnyTask, options: EvaluationOptions = EvaluationOptions()) -> TaskDescription:
         """Awaits a description."""
-        return description_from(await await_for(_description(self, task, options, None)))
+        return description_from(await await_for(_description(native_of(self), task, options, None)))
 
 
 class Judge(Benchmarker):
     """A judge with a worker process, made by open_local_judge(). Thread-safe: calls queue for the device.
 
     The worker starts with the first evaluation and ends with close(), at the end of the `with` block, or with the
-    object. A forked child that uses the judge gets a worker of its own.
+    object. A forked child that uses the judge gets a worker of its own. A subclass may override evaluate() and
+    describe().
     """
 
     def __init__(self, native: _core.NativeJudge):
@@ -90,12 +92,12 @@ class Judge(Benchmarker):
         options that are not possible; MissingTool where the Python has no torch; InvalidTask for a task that cannot be
         used; UnsuitableDevice, MissingDevice, Timeout, Unavailable, Cancelled.
         """
-        return _record_from(wait_for(_evaluation(self, task, candidate, options, progress, stop)))
+        return _record_from(wait_for(_evaluation(self._native, task, candidate, options, progress, stop)))
 
     def describe(self, task: AnyTask, options: EvaluationOptions = EvaluationOptions(), *,
                  stop: StopToken | None = None) -> TaskDescription:
         """Builds and runs the reference only: its inputs, outputs, work and, in full mode, its time."""
-        return description_from(wait_for(_description(self, task, options, stop)))
+        return description_from(wait_for(_description(self._native, task, options, stop)))
 
     def close(self) -> None:
         """Ends the worker once nothing uses it. Later evaluations raise InvalidArgument."""
@@ -143,7 +145,9 @@ def python_of(python: str | None) -> str:
 
 def native_of(judge: Benchmarker) -> Any:
     """What the extension calls: a judge of the library, or an object of Python."""
-    return judge._native if isinstance(judge, Judge) else judge
+    if isinstance(judge, Judge) and not overrides(judge, Judge, ("evaluate", "describe")):
+        return judge._native
+    return judge
 
 
 def _report_to(progress: ProgressCallback | None) -> Callable[[str, str], object] | None:
@@ -152,15 +156,14 @@ def _report_to(progress: ProgressCallback | None) -> Callable[[str, str], object
     return lambda phase, detail: progress(EvaluationProgress(phase, detail))
 
 
-def _evaluation(judge: Benchmarker, task: AnyTask, candidate: AnyCandidate, options: EvaluationOptions,
+def _evaluation(judge: Any, task: AnyTask, candidate: AnyCandidate, options: EvaluationOptions,
                 progress: ProgressCallback | None, stop: StopToken | None) -> Begin:
-    arguments = (native_of(judge), vars(task_of(task)), vars(candidate_of(candidate)), plain(options),
-                 _report_to(progress), stop)
+    arguments = (judge, vars(task_of(task)), vars(candidate_of(candidate)), plain(options), _report_to(progress), stop)
     return lambda on_done: _core.start_evaluate(*arguments, on_done)
 
 
-def _description(judge: Benchmarker, task: AnyTask, options: EvaluationOptions, stop: StopToken | None) -> Begin:
-    arguments = (native_of(judge), vars(task_of(task)), plain(options), stop)
+def _description(judge: Any, task: AnyTask, options: EvaluationOptions, stop: StopToken | None) -> Begin:
+    arguments = (judge, vars(task_of(task)), plain(options), stop)
     return lambda on_done: _core.start_describe(*arguments, on_done)
 
 

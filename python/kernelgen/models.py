@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from . import _core
-from ._calls import Begin, await_for, wait_for
+from ._calls import Begin, await_for, overrides, wait_for
 from .enums import PromptKind
 from .errors import Unavailable
 
@@ -109,18 +109,21 @@ class LLMClient(abc.ABC):
 
 
 class Model(LLMClient):
-    """A client of the library, made by open_model()."""
+    """A client of the library, made by open_model().
+
+    A subclass may override complete(), identity() and terms().
+    """
 
     def __init__(self, native: _core.NativeModel):
         self._native = native
 
     def complete(self, request: Request | str, stop: StopToken | None = None) -> Reply:
         """Asks once. Ctrl-C ends the request. Raises what the class LLMClient lists."""
-        return Reply(**wait_for(_completion(self, request, stop)))
+        return Reply(**wait_for(_completion(self._native, request, stop)))
 
     async def complete_async(self, request: Request | str) -> Reply:
         """Awaits a reply. Cancelling the task ends the request."""
-        return Reply(**await await_for(_completion(self, request, None)))
+        return Reply(**await await_for(_completion(native_of(self), request, None)))
 
     def identity(self) -> str:
         return self._native.identity()
@@ -178,9 +181,11 @@ class ScriptedLLMClient(LLMClient):
 
 def native_of(model: LLMClient) -> Any:
     """What the extension calls: a client of the library, or an object of Python."""
-    return model._native if isinstance(model, Model) else model
+    if isinstance(model, Model) and not overrides(model, Model, ("complete", "identity", "terms")):
+        return model._native
+    return model
 
 
-def _completion(model: Model, request: Request | str, stop: StopToken | None) -> Begin:
+def _completion(model: Any, request: Request | str, stop: StopToken | None) -> Begin:
     asked = Request(request) if isinstance(request, str) else request
-    return lambda on_done: _core.start_complete(model._native, dict(vars(asked)), stop, on_done)
+    return lambda on_done: _core.start_complete(model, dict(vars(asked)), stop, on_done)

@@ -5,6 +5,7 @@ import gc
 import threading
 import traceback
 import unittest
+import unittest.mock
 import weakref
 
 import kernelgen
@@ -205,6 +206,37 @@ class PythonJudgeTest(unittest.TestCase):
         with self.assertRaises(asyncio.CancelledError):
             asyncio.run(begin_and_cancel())
         self.assertTrue(inner.ended.wait(10))
+
+
+class SubclassTest(unittest.TestCase):
+    """Subclasses of the judge of the library."""
+
+    def test_its_own_methods_are_called(self):
+        class Counting(kernelgen.Judge):
+            count = 0
+
+            def evaluate(self, *arguments, **options):
+                self.count += 1
+                return super().evaluate(*arguments, **options)
+
+        judge = Counting(fake_judge()._native)
+        self.assertEqual(judge.evaluate(TASK, KERNEL).score, 1.5)
+        self.assertEqual(asyncio.run(judge.evaluate_async(TASK, KERNEL)).score, 1.5)
+        self.assertEqual(kernelgen.repair(TASK, KERNEL, kernelgen.ScriptedLLMClient([]), judge).best, "start")
+        self.assertEqual(judge.count, 3)
+
+    def test_a_method_of_the_object_is_called(self):
+        judge, record = fake_judge(), kernelgen.EvaluationRecord()
+        with unittest.mock.patch.object(judge, "evaluate", return_value=record) as evaluate:
+            asyncio.run(judge.evaluate_async(TASK, KERNEL))
+        evaluate.assert_called_once()
+
+    def test_without_methods_of_its_own_it_is_asked_directly(self):
+        class Same(kernelgen.Judge):
+            pass
+
+        judge = Same(fake_judge()._native)
+        self.assertIs(kernelgen.judges.native_of(judge), judge._native)
 
 
 class ThreadsTest(unittest.TestCase):

@@ -1,5 +1,6 @@
-"""What models in Python may not answer."""
+"""Subclasses of the client of the library, and what models in Python may not answer."""
 
+import asyncio
 import math
 import unittest
 
@@ -7,6 +8,22 @@ import kernelgen
 from support import TASK, FixedJudge, code
 
 BROKEN = kernelgen.Candidate("int kgen_run(void*, const kgen_run_args*) { return x; }\n")
+
+
+class Priced(kernelgen.Model):
+    """A client of the library with prices and answers of its own."""
+
+    def __init__(self, native, answer=None):
+        super().__init__(native)
+        self.answer = answer
+        self.asked = 0
+
+    def terms(self, kind="seed"):
+        return kernelgen.ModelTerms(kernelgen.Prices(1e6, 2e6))
+
+    def complete(self, request, stop=None):
+        self.asked += 1
+        return self.answer or super().complete(request, stop)
 
 
 class Answering(kernelgen.LLMClient):
@@ -23,6 +40,22 @@ class Answering(kernelgen.LLMClient):
 
     def terms(self, kind):
         return self.known
+
+
+class SubclassTest(unittest.TestCase):
+    def test_its_own_methods_are_called(self):
+        model = Priced(kernelgen.open_model("command:cat")._native, code("fixed"))
+        outcome = kernelgen.repair(TASK, BROKEN, model, FixedJudge())
+        self.assertEqual((outcome.best, model.asked), ("start/repair1", 1))
+        # Without the prices, a limit of cost would be refused.
+        kernelgen.run(TASK, model, FixedJudge(), policy=kernelgen.OneShotPolicy(), budget=kernelgen.Budget(cost=1e9))
+        self.assertGreater(model.asked, 1)
+
+    def test_it_may_ask_the_client_of_the_library(self):
+        model = Priced(kernelgen.open_model("command:cat")._native)
+        self.assertEqual(model.complete("hello").text, "hello")
+        self.assertEqual(asyncio.run(model.complete_async("hello")).text, "hello")
+        self.assertEqual(model.asked, 2)
 
 
 class WrongNumberTest(unittest.TestCase):
