@@ -109,7 +109,7 @@ class LLMClient(abc.ABC):
 
 
 class Model(LLMClient):
-    """A client of the library, made by open_model().
+    """A client of the library, made by open_model(). A forked child that uses it gets connections of its own.
 
     A subclass may override complete(), identity() and terms().
     """

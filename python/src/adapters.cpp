@@ -242,11 +242,11 @@ class PythonPolicy final : public Policy {
   mutable std::optional<std::string> last_best_;
 };
 
-/// Keeps a benchmarker of the parent in a forked child for ever: its threads do not exist here, and its worker is the
-/// parent's, so that it cannot be destroyed.
-void leak(std::shared_ptr<Benchmarker> benchmarker) {
-  static auto& leaked = *new std::vector<std::shared_ptr<Benchmarker>>;
-  leaked.push_back(std::move(benchmarker));
+/// Keeps a benchmarker or a client of the parent in a forked child for ever: its threads do not exist here, and a
+/// worker is the parent's, so that it cannot be destroyed.
+void leak(std::shared_ptr<void> inherited) {
+  static auto& leaked = *new std::vector<std::shared_ptr<void>>;
+  leaked.push_back(std::move(inherited));
 }
 
 }  // namespace
@@ -293,6 +293,20 @@ void NativeJudge::close() {
   last.reset();
 }
 
+NativeModel::NativeModel(Open open) : open_(std::move(open)), client_(value_of(open_())), process_(::getpid()) {}
+
+NativeModel::~NativeModel() {
+  if (process_ != ::getpid()) leak(std::move(client_));
+}
+
+std::shared_ptr<LLMClient> NativeModel::client() {
+  if (process_ == ::getpid()) return client_;
+  auto opened = value_of(open_());
+  leak(std::exchange(client_, std::move(opened)));
+  process_ = ::getpid();
+  return client_;
+}
+
 JudgeOfCall::JudgeOfCall(CallState& state, const nb::object& judge) {
   if (!nb::isinstance<NativeJudge>(judge)) {
     benchmarker_ = std::make_shared<PythonBenchmarker>(state, judge);
@@ -335,9 +349,7 @@ JudgeOfCall::~JudgeOfCall() {
 
 ModelOfCall::ModelOfCall(CallState& state, const nb::object& model) {
   if (nb::isinstance<NativeModel>(model)) {
-    const auto& native = nb::cast<const NativeModel&>(model);
-    runner_ = native.runner;
-    client_ = native.client;
+    client_ = nb::cast<NativeModel&>(model).client();
   } else {
     client_ = std::make_shared<PythonModel>(state, model);
   }

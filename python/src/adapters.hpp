@@ -113,11 +113,26 @@ class NativeJudge {
   pid_t process_;
 };
 
-/// A client of the library for a model.
-struct NativeModel {
-  /// Programs that answer prompts are started by it, so it outlives the client.
-  std::shared_ptr<kernelgen::ProcessRunner> runner;
-  std::shared_ptr<kernelgen::LLMClient> client;
+/// A client of the library for a model. A forked child that uses it gets a client of its own: threads of the parent's,
+/// such as the one of its connections, do not exist there. The GIL is held in all functions.
+class NativeModel {
+ public:
+  /// Makes a client, which keeps alive what it uses.
+  using Open = std::function<kernelgen::Result<std::shared_ptr<kernelgen::LLMClient>>()>;
+
+  /// Opens the first client at once; raises its error.
+  explicit NativeModel(Open open);
+  NativeModel(const NativeModel&) = delete;
+  NativeModel& operator=(const NativeModel&) = delete;
+  ~NativeModel();
+
+  /// The client of this process. Raises the error of opening it.
+  [[nodiscard]] std::shared_ptr<kernelgen::LLMClient> client();
+
+ private:
+  Open open_;
+  std::shared_ptr<kernelgen::LLMClient> client_;
+  pid_t process_;
 };
 
 /// The judge in a call: one of the library, or one that is written in Python.
@@ -147,7 +162,6 @@ class ModelOfCall {
   [[nodiscard]] kernelgen::LLMClient& get() const { return *client_; }
 
  private:
-  std::shared_ptr<kernelgen::ProcessRunner> runner_;
   std::shared_ptr<kernelgen::LLMClient> client_;
 };
 

@@ -47,21 +47,31 @@ nb::list list_providers(const Text& file) {
   return found;
 }
 
-nb::dict terms_of(const NativeModel& model, const Text& kind) {
+nb::dict terms_of(NativeModel& model, const Text& kind) {
   const auto terms =
-      model.client->terms(named("kind", kind.get(), parse_prompt_kind, kernelgen_python::k_prompt_kinds));
+      model.client()->terms(named("kind", kind.get(), parse_prompt_kind, kernelgen_python::k_prompt_kinds));
   nb::dict to;
   to["prices"] = kernelgen_python::dict_of(terms.prices);
   to["max_output_tokens"] = nb::cast(terms.max_output_tokens);
   return to;
 }
 
+/// A client, and what starts the programs that answer it.
+struct OpenedModel {
+  std::unique_ptr<ProcessRunner> runner;
+  std::unique_ptr<LLMClient> client;
+};
+
 std::unique_ptr<NativeModel> open_model(const Text& spec, const Text& providers) {
-  std::shared_ptr<ProcessRunner> runner = make_process_runner();
-  const auto known = providers_of(providers.get());
-  auto client = value_of(
-      make_llm_client(spec.get(), {.environment = current_environment(), .runner = *runner, .providers = &known}));
-  return std::make_unique<NativeModel>(NativeModel{std::move(runner), std::move(client)});
+  return std::make_unique<NativeModel>([spec = spec.get(), known = providers_of(providers.get()),
+                                        environment = current_environment()]() -> Result<std::shared_ptr<LLMClient>> {
+    auto opened = std::make_shared<OpenedModel>(OpenedModel{make_process_runner(), nullptr});
+    auto client = make_llm_client(spec, {.environment = environment, .runner = *opened->runner, .providers = &known});
+    if (!client) return std::move(client).error();
+    opened->client = *std::move(client);
+    auto* const borrowed = opened->client.get();
+    return std::shared_ptr<LLMClient>(std::move(opened), borrowed);
+  });
 }
 
 class Completing final : public Work {
@@ -119,8 +129,8 @@ Call start_complete(const nb::object& model, const nb::dict& request, const nb::
 
 void bind_models(nb::module_& module) {
   nb::class_<NativeModel>(module, "NativeModel")
-      .def("identity", [](const NativeModel& self) { return self.client->identity(); })
-      .def("endpoint", [](const NativeModel& self) { return self.client->endpoint(); })
+      .def("identity", [](NativeModel& self) { return self.client()->identity(); })
+      .def("endpoint", [](NativeModel& self) { return self.client()->endpoint(); })
       .def("terms", &terms_of, nb::arg("kind"));
   module.def("open_model", &open_model, nb::arg("spec"), nb::arg("providers"));
   module.def("providers", &list_providers, nb::arg("file"));

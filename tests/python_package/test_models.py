@@ -1,13 +1,36 @@
-"""Subclasses of the client of the library, and what models in Python may not answer."""
+"""Clients of the library in forked children and below subclasses, and what models in Python may not answer."""
 
 import asyncio
 import math
 import unittest
 
 import kernelgen
-from support import TASK, FixedJudge, code
+from support import TASK, FixedJudge, code, run_script
 
 BROKEN = kernelgen.Candidate("int kgen_run(void*, const kgen_run_args*) { return x; }\n")
+
+SERVER = """
+import http.server, json, os, sys, threading
+import kernelgen
+
+class Handler(http.server.BaseHTTPRequestHandler):
+    def do_POST(self):
+        self.rfile.read(int(self.headers["Content-Length"]))
+        body = json.dumps({"choices": [{"message": {"content": "hello"}, "finish_reason": "stop"}]}).encode()
+        self.send_response(200)
+        self.send_header("Content-Type", "application/json")
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+    def log_message(self, *_):
+        pass
+
+server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+threading.Thread(target=server.serve_forever, daemon=True).start()
+model = kernelgen.open_model(f"vllm:m@http://127.0.0.1:{server.server_port}/v1")
+ask = lambda: model.complete(kernelgen.Request("hi", timeout=10)).text
+"""
 
 
 class Priced(kernelgen.Model):
@@ -40,6 +63,42 @@ class Answering(kernelgen.LLMClient):
 
     def terms(self, kind):
         return self.known
+
+
+class ForkTest(unittest.TestCase):
+    """Forks happen in a program of their own: the test's process has threads of other tests."""
+
+    def run_with_server(self, text):
+        return run_script(SERVER + text, timeout=60)
+
+    def test_a_child_asks_with_connections_of_its_own(self):
+        done = self.run_with_server("""
+first = ask()
+child = os.fork()
+if child == 0:
+    os._exit(0 if ask() == "hello" else 1)
+print(first, os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), ask())
+""")
+        self.assertEqual(done.stdout, "hello 0 hello\n", done.stderr)
+
+    def test_a_child_ends_by_itself(self):
+        done = self.run_with_server("""
+import multiprocessing
+def work(ask):
+    if ask:
+        print(ask(), flush=True)
+for argument in (None, ask):
+    child = multiprocessing.get_context("fork").Process(target=work, args=(argument,), daemon=True)
+    child.start()
+    child.join(30)
+    print(child.exitcode, flush=True)
+if os.fork() == 0:
+    print(model.identity(), flush=True)
+    del model, ask
+    sys.exit()
+print(os.waitstatus_to_exitcode(os.wait()[1]))
+""")
+        self.assertEqual(done.stdout, "0\nhello\n0\nvllm m\n0\n", done.stderr)
 
 
 class SubclassTest(unittest.TestCase):
