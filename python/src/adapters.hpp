@@ -58,7 +58,10 @@ kernelgen::Result<T> ask_python(CallState& state, Function&& function) {
   try {
     return function();
   } catch (nb::python_error& error) {
-    if (auto found = error_of(error)) return *std::move(found);
+    if (auto found = error_of(error)) {
+      state.note_error(*found, error);
+      return *std::move(found);
+    }
     state.keep_exception(error);
     return callback_failed();
   } catch (const std::exception& error) {

@@ -140,12 +140,29 @@ std::shared_ptr<CallState> make_state(const nb::object& outer_stop) {
   return state;
 }
 
+namespace {
+
+/// The exception that Python raised, with its traceback.
+nb::object exception_of(const nb::python_error& error) {
+  nb::object exception = nb::borrow(error.value());
+  if (error.traceback().is_valid()) PyException_SetTraceback(exception.ptr(), error.traceback().ptr());
+  return exception;
+}
+
+[[noreturn]] void raise_object(const nb::object& exception) {
+  PyErr_SetObject(reinterpret_cast<PyObject*>(Py_TYPE(exception.ptr())), exception.ptr());
+  throw nb::python_error();
+}
+
+}  // namespace
+
 void CallState::keep_exception(nb::python_error& error) {
-  if (!exception_.is_valid()) {
-    exception_ = nb::borrow(error.value());
-    if (error.traceback().is_valid()) PyException_SetTraceback(exception_.ptr(), error.traceback().ptr());
-  }
+  if (!exception_.is_valid()) exception_ = exception_of(error);
   request_stop();
+}
+
+void CallState::note_error(const kernelgen::Error& error, const nb::python_error& exception) {
+  noted_errors_.insert_or_assign(error.code, NotedError{error.message, exception_of(exception)});
 }
 
 void keep_other_exception(CallState& state, const std::exception& error) {
@@ -231,11 +248,14 @@ bool Call::wait_for(std::chrono::milliseconds time) {
 nb::object Call::result() {
   // What the work holds, such as callbacks, is given up with the result. Its thread may still be ending.
   const auto work = std::move(state_->work_);
-  if (state_->exception_.is_valid()) {
-    PyErr_SetObject(reinterpret_cast<PyObject*>(Py_TYPE(state_->exception_.ptr())), state_->exception_.ptr());
-    throw nb::python_error();
+  const auto noted_errors = std::move(state_->noted_errors_);
+  if (state_->exception_.is_valid()) raise_object(state_->exception_);
+  if (state_->error_) {
+    const auto noted = noted_errors.find(state_->error_->code);
+    if (noted != noted_errors.end() && noted->second.message == state_->error_->message)
+      raise_object(noted->second.exception);
+    raise(*state_->error_);
   }
-  if (state_->error_) raise(*state_->error_);
   if (!work) raise({kernelgen::ErrorCode::InvalidArgument, "the result of this call was taken before"});
   return work->result();
 }

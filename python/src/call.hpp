@@ -14,10 +14,12 @@
 #include <condition_variable>
 #include <exception>
 #include <functional>
+#include <map>
 #include <memory>
 #include <mutex>
 #include <optional>
 #include <stop_token>
+#include <string>
 #include <utility>
 
 #include <kernelgen/core/result.hpp>
@@ -72,6 +74,9 @@ class CallState {
   /// Keeps an exception of a callback for the caller, and stops the call: no later callback is made. The first one
   /// counts. The GIL is held.
   void keep_exception(nb::python_error& error);
+  /// Notes the exception behind an error that a callback gave to the library. If the call ends with that error, its
+  /// caller gets this exception. The last one of each code is kept. The GIL is held.
+  void note_error(const kernelgen::Error& error, const nb::python_error& exception);
   /// Whether no further callback is made: one raised an exception, or nothing waits any more. The GIL is held.
   [[nodiscard]] bool is_silent() const { return is_abandoned_ || exception_.is_valid(); }
 
@@ -82,6 +87,11 @@ class CallState {
   std::unique_ptr<Work> work_;
   nb::object on_done_;
   nb::object exception_;
+  struct NotedError {
+    std::string message;
+    nb::object exception;
+  };
+  std::map<kernelgen::ErrorCode, NotedError> noted_errors_;
   std::mutex mutex_;
   std::condition_variable changed_;
   bool is_done_ = false;

@@ -5,7 +5,7 @@ import math
 import unittest
 
 import kernelgen
-from support import TASK, FixedJudge, code, run_script
+from support import KERNEL, TASK, FixedJudge, code, run_script
 
 BROKEN = kernelgen.Candidate("int kgen_run(void*, const kgen_run_args*) { return x; }\n")
 
@@ -135,6 +135,34 @@ class WrongNumberTest(unittest.TestCase):
                            kernelgen.Prices(1, 1, 1, price)):
                 with self.subTest(prices), self.assertRaisesRegex(kernelgen.InvalidArgument, "per_million.* is no price"):
                     kernelgen.repair(TASK, BROKEN, Answering("", kernelgen.ModelTerms(prices)), FixedJudge())
+
+
+class Quota(kernelgen.PermissionDenied):
+    """An error of a program's own."""
+
+
+class ErrorTest(unittest.TestCase):
+    def test_an_error_of_a_subclass_arrives_unchanged(self):
+        mine = Quota("nothing is left")
+
+        class Asking(Priced):
+            def complete(self, request, stop=None):
+                raise mine
+
+        with self.assertRaises(Quota) as raised:
+            asyncio.run(Asking(kernelgen.open_model("command:cat")._native).complete_async("hello"))
+        self.assertIs(raised.exception, mine)
+
+    def test_an_error_of_a_judge_arrives_unchanged(self):
+        mine = Quota("nothing is left")
+
+        class Judge(kernelgen.Benchmarker):
+            def evaluate(self, *arguments, **options):
+                raise mine
+
+        with self.assertRaises(Quota) as raised:
+            asyncio.run(Judge().evaluate_async(TASK, KERNEL))
+        self.assertIs(raised.exception, mine)
 
 
 if __name__ == "__main__":
