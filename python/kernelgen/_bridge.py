@@ -96,7 +96,7 @@ def supports(compiler: KernelCompiler, target: str) -> bool:
 
 def compiler_key(compiler: KernelCompiler, request: dict[str, Any], stop: _core.StopToken) -> tuple[str, str]:
     """A key and its digest, from a compiler."""
-    return key_with_digest(compiler.key(request_from(request), stop))
+    return key_with_digest(compiler, compiler.key(request_from(request), stop))
 
 
 def compile_candidate(compiler: KernelCompiler, request: dict[str, Any], stop: _core.StopToken) -> dict[str, Any]:

@@ -12,7 +12,6 @@ from typing import Any
 from . import _core
 from ._calls import Begin, overrides, wait_for
 from ._codec import decode, encode
-from .errors import InvalidArgument
 from .records import CompileReport, EvaluationRecord, Outcome
 from .tasks import Candidate
 
@@ -155,8 +154,9 @@ def plain_outcome(compiler: KernelCompiler, outcome: Compiled | CompileFailed) -
         f"{type(compiler).__name__}.compile() returned {type(outcome).__name__}, not Compiled or CompileFailed")
 
 
-def key_with_digest(text: str) -> tuple[str, str]:
+def key_with_digest(compiler: KernelCompiler, text: str) -> tuple[str, str]:
     """The text of a key, and its SHA-256; both empty where the key is unknown."""
     if not isinstance(text, str):
-        raise InvalidArgument(f"a compiler's key is {type(text).__name__}; it must be a text")
+        raise TypeError(f"{type(compiler).__name__}.key() returned {type(text).__name__}, not a text")
+    _core.check_text(text)
     return text, hashlib.sha256(text.encode()).hexdigest() if text else ""

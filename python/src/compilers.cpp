@@ -1,3 +1,4 @@
+#include <optional>
 #include <utility>
 #include <variant>
 
@@ -71,29 +72,50 @@ Result<T> ask_compiler(Function&& function) {
   } catch (nb::python_error& error) {
     if (auto found = error_of(error)) return *std::move(found);
     return Error{ErrorCode::Internal, std::string("a compiler in Python raised ") + error.what()};
+  } catch (const std::exception& error) {
+    return Error{ErrorCode::Internal,
+                 std::string("a compiler in Python returned a value of a wrong type: ") + error.what()};
   }
 }
+
+class PythonCompiler;
+
+/// An error of supports() or key() on this thread. The library would not learn of it, so the compile() that follows
+/// returns it.
+struct EarlierFailure {
+  const PythonCompiler* compiler = nullptr;
+  std::optional<Error> error;
+};
+thread_local EarlierFailure earlier_failure;
 
 class PythonCompiler final : public KernelCompiler {
  public:
   explicit PythonCompiler(nb::object object) : object_(std::move(object)) {}
 
+  /// True where the compiler raised an exception, so that it is asked to compile.
   [[nodiscard]] bool supports(Target target) const override {
-    const auto answer = ask_compiler<bool>([&]() -> Result<bool> {
+    earlier_failure = {};
+    auto answer = ask_compiler<bool>([&]() -> Result<bool> {
       return nb::cast<bool>(bridge("supports")(object_.get(), std::string(to_string(target))));
     });
-    return answer && *answer;
+    if (answer) return *answer;
+    earlier_failure = {this, std::move(answer).error()};
+    return true;
   }
 
   Result<CompileKey> key(const CompileRequest& request, std::stop_token stop) override {
-    return ask_compiler<CompileKey>([&]() -> Result<CompileKey> {
+    if (has_failed()) return *earlier_failure.error;
+    auto key = ask_compiler<CompileKey>([&]() -> Result<CompileKey> {
       const auto answer =
           nb::cast<std::pair<Text, Text>>(bridge("compiler_key")(object_.get(), dict_of(request), token(stop)));
       return CompileKey{answer.first.get(), answer.second.get()};
     });
+    if (!key) earlier_failure = {this, key.error()};
+    return key;
   }
 
   Result<CompileOutcome> compile(const CompileRequest& request, std::stop_token stop) override {
+    if (has_failed()) return *std::exchange(earlier_failure, {}).error;
     return ask_compiler<CompileOutcome>([&]() -> Result<CompileOutcome> {
       const auto answer = bridge("compile_candidate")(object_.get(), dict_of(request), token(stop));
       return compile_outcome_of(nb::cast<nb::dict>(answer), request.candidate);
@@ -102,6 +124,7 @@ class PythonCompiler final : public KernelCompiler {
 
  private:
   static nb::object token(const std::stop_token& stop) { return nb::cast(StopToken(stop)); }
+  [[nodiscard]] bool has_failed() const { return earlier_failure.compiler == this; }
 
   Held object_;
 };

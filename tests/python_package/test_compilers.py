@@ -35,9 +35,10 @@ class ExpressionCompiler(kernelgen.KernelCompiler):
         self.cpp = cpp
         self.requests = []
         self.answer = None
+        self.answers = {}
 
     def supports(self, target):
-        return target == EXPRESSION
+        return self.answers["supports"]() if "supports" in self.answers else target == EXPRESSION
 
     def compile(self, request, stop):
         self.requests.append(request)
@@ -46,6 +47,8 @@ class ExpressionCompiler(kernelgen.KernelCompiler):
         return self.cpp.compile(self.translate(request), stop)
 
     def key(self, request, stop):
+        if "key" in self.answers:
+            return self.answers["key"]()
         return self.cpp.key(self.translate(request), stop)
 
     @staticmethod
@@ -182,6 +185,38 @@ class CustomCompilerTest(unittest.TestCase):
     def test_wrong_types_are_named(self):
         with self.assertRaisesRegex(TypeError, "ExpressionCompiler.compile.. returned int, not Compiled or CompileFailed"):
             self.evaluate("x", lambda request, stop: 3)
+
+    def test_exceptions_of_its_other_methods_arrive_like_those_of_compile(self):
+        class Quota(kernelgen.MissingTool):
+            pass
+
+        for name in ("supports", "key"):
+            for mine in (ZeroDivisionError("mine"), Quota("there is no exprc")):
+                def answer():
+                    raise mine
+
+                with self.subTest(name, mine=mine), unittest.mock.patch.dict(self.compiler.answers, {name: answer}):
+                    with self.assertRaises(type(mine)) as raised:
+                        self.evaluate("x < 0 ? 0 : x")
+                    self.assertIs(raised.exception, mine)
+        self.assertEqual(self.evaluate("x < 0 ? 0 : x").outcome.name, "correct")
+
+    def test_a_key_that_is_no_text_is_a_type_error(self):
+        with unittest.mock.patch.dict(self.compiler.answers, {"key": lambda: 3}), self.assertRaisesRegex(
+                TypeError, r"^ExpressionCompiler.key\(\) returned int, not a text$"):
+            self.evaluate("x")
+
+    def test_an_override_of_the_compiler_of_the_library_is_called(self):
+        class Counting(kernelgen.LocalCompiler):
+            count = 0
+
+            def compile(self, request, stop=None):
+                Counting.count += 1
+                return super().compile(request, stop)
+
+        with kernelgen.open_local_judge(compilers=[Counting(self.compiler.cpp._native)]) as judge:
+            record = judge.evaluate(TASK, KERNEL, OPTIONS)
+        self.assertEqual((record.outcome.name, Counting.count), ("correct", 1))
 
     def test_it_is_told_to_stop_after_the_time_for_building(self):
         stopped = threading.Event()
