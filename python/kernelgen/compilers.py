@@ -109,7 +109,8 @@ def open_local_compiler(target: str = "cpp", *, device: str = "", compiler: str 
                         installation: str | os.PathLike[str] = "") -> LocalCompiler:
     """The compiler of a target for a device of this machine. `device` is as in EvaluationOptions.
 
-    Raises MissingTool without the compiler that the target needs, and MissingDevice.
+    Raises MissingTool without the installation, and MissingDevice. The compiler that the target needs is looked for when
+    something is compiled: compile() and key() raise MissingTool without it.
     """
     request = {"target": str(target), "device": device, "compiler": compiler, "cache_dir": os.fspath(cache_dir),
                "prefix": os.fspath(installation)}

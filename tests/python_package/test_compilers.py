@@ -109,8 +109,12 @@ class LocalCompilerTest(unittest.TestCase):
         self.assertTrue(failed.report.diagnostics)
 
     def test_what_is_missing(self):
-        with self.assertRaises(kernelgen.MissingTool):
-            kernelgen.open_local_compiler(compiler="no-such-compiler", cache_dir=self.directory.name).compile(KERNEL)
+        with self.assertRaisesRegex(kernelgen.MissingTool, "/no/such/prefix"):
+            kernelgen.open_local_compiler(installation="/no/such/prefix")
+        # Looked for when it is first needed: it may be installed later.
+        compiler = kernelgen.open_local_compiler(compiler="no-such-compiler", cache_dir=self.directory.name)
+        with self.assertRaisesRegex(kernelgen.MissingTool, "no-such-compiler"):
+            compiler.compile(KERNEL)
         with self.assertRaisesRegex(kernelgen.InvalidArgument, "device"):
             kernelgen.open_local_compiler("cuda", device="cpu", cache_dir=self.directory.name)
 
