@@ -78,9 +78,11 @@ Result<SandboxedOutcome> run_sandboxed(const std::string& helper, const SandboxV
   const auto report = read_file(report_file, 4096);
   std::error_code ignored;
   fs::remove(report_file, ignored);
-  // It was killed, for example at its deadline, before it could write its report.
-  if ((!report || report->empty()) && (outcome.process.timed_out || outcome.process.signal)) return outcome;
-  KERNELGEN_TRY(outcome.isolation, parse_sandbox_report(report ? *report : std::string(), program));
+  auto isolation = parse_sandbox_report(report ? *report : std::string(), program);
+  // It was killed, for example at its deadline, before it could write its report. Its child gets the same signal, and
+  // if that ends first, the report says that the sandbox failed, which is not the reason.
+  if (!isolation && (outcome.process.timed_out || outcome.process.signal)) return outcome;
+  KERNELGEN_TRY(outcome.isolation, std::move(isolation));
   return outcome;
 }
 

@@ -259,6 +259,18 @@ TEST_CASE("a program that cannot be started in the sandbox is MissingTool", "[ex
   CHECK(missing.message.find("/no/kgen-sandbox") != std::string::npos);
 }
 
+TEST_CASE("a deadline during the start of the sandbox is no failure of the sandbox", "[exec][sandbox][process]") {
+  Home home;
+  // The signal of the deadline may end the helper's child first, and the helper then reports ECHILD.
+  const auto helper = home.script("echo failed sandbox 10 >\"$2\"; sleep 60");
+  const auto run = run_sandboxed(
+      helper.string(), {}, (home.path() / "report").string(),
+      {.command = {"/bin/true"}, .environment = {{"PATH", "/usr/bin:/bin"}}, .timeout = 500ms}, *home.runner, {});
+  REQUIRE(run.has_value());
+  CHECK(run->process.timed_out);
+  CHECK(run->isolation.empty());
+}
+
 TEST_CASE("without namespaces a compiler still compiles, and the report names what is missing",
           "[compile][sandbox][process]") {
   Home home;
