@@ -121,18 +121,6 @@ Result<ExitCode> show(const Profile& profile, const std::optional<GpuFacts>& gpu
   return ExitCode::MachineLacks;
 }
 
-/// The facts of the device that a report names, or else only its vendor.
-std::optional<GpuFacts> reported_gpu(const Profile& profile, Context& context) {
-  const auto installation = context.find_installation();
-  const auto catalog = installation ? read_gpu_catalog(installation->devices_dir) : installation.error();
-  if (catalog)
-    if (const auto models = find_gpu_models(*catalog, profile.device); !models.empty()) return models.front()->facts;
-  for (const auto* platform : platforms())
-    if (platform->counters == CounterProgram::Rocprof && profile.source.starts_with("rocprof"))
-      return GpuFacts{.vendor = platform->vendor};
-  return std::nullopt;
-}
-
 /// Shows the profile that another profiler wrote, on this machine or on another one.
 Result<ExitCode> read_reports(const ProfileOptions& options, Context& context) {
   std::vector<std::string> texts;
@@ -141,7 +129,9 @@ Result<ExitCode> read_reports(const ProfileOptions& options, Context& context) {
     texts.push_back(std::move(text));
   }
   KERNELGEN_TRY(auto profile, read_profile_reports(texts));
-  const auto gpu = reported_gpu(profile, context);
+  const auto installation = context.find_installation();
+  const auto catalog = installation ? read_gpu_catalog(installation->devices_dir) : installation.error();
+  const auto gpu = reported_gpu(profile, catalog ? *catalog : GpuCatalog{});
   if (gpu) add_derived_metrics(profile, *gpu);
   return show(profile, gpu, options, context);
 }

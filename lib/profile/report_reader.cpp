@@ -1,5 +1,7 @@
 #include <kernelgen/profile/report_reader.hpp>
 
+#include <kernelgen/platform/platform.hpp>
+
 #include "profile/ncu_report.hpp"
 #include "profile/rocprof_report.hpp"
 #include "support/try.hpp"
@@ -64,6 +66,14 @@ Result<Profile> read_profile_reports(const std::vector<std::string>& texts) {
   add_launches(profile, launches);
   if (profile.kernels.empty()) profile.unavailable = std::move(reason);
   return profile;
+}
+
+std::optional<GpuFacts> reported_gpu(const Profile& profile, const GpuCatalog& catalog) {
+  if (const auto models = find_gpu_models(catalog, profile.device); !models.empty()) return models.front()->facts;
+  for (const auto* platform : platforms())
+    if (platform->counters == CounterProgram::Rocprof && profile.source.starts_with("rocprof"))
+      return GpuFacts{.vendor = platform->vendor};
+  return std::nullopt;
 }
 
 }  // namespace v0

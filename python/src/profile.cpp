@@ -131,7 +131,12 @@ Call start_profile(const nb::dict& from, const nb::object& compiler, const nb::o
 nb::object read_reports(const std::vector<nb::bytes>& reports) {
   std::vector<std::string> texts;
   for (const auto& report : reports) texts.emplace_back(report.c_str(), report.size());
-  return parts_of(value_of(read_profile_reports(texts)), std::nullopt);
+  auto profile = value_of(read_profile_reports(texts));
+  const auto installation = installation_of("");
+  const auto catalog = installation ? read_gpu_catalog(installation->devices_dir) : installation.error();
+  const auto gpu = reported_gpu(profile, catalog ? *catalog : GpuCatalog{});
+  if (gpu) add_derived_metrics(profile, *gpu);
+  return parts_of(profile, gpu);
 }
 
 }  // namespace

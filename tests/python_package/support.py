@@ -16,6 +16,8 @@ ROOT = Path(__file__).resolve().parents[2]
 RECORD = (ROOT / "examples/records/relu.json").read_text(encoding="utf-8")
 FULL_RECORD = (ROOT / "tests/data/golden/record.json").read_text(encoding="utf-8")
 TASK = kernelgen.load_task(ROOT / "examples/tasks/relu.py")
+KGEN = [sys.executable, "-m", "kernelgen"]
+"""The kgen of the package, as subprocess takes it."""
 KERNEL = kernelgen.load_candidate(ROOT / "examples/kernels/relu.cpp")
 
 

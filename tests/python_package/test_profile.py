@@ -1,10 +1,12 @@
 """Profiles: on a processor, and reports of other profilers."""
 
 import asyncio
+import json
+import subprocess
 import unittest
 
 import kernelgen
-from support import KERNEL, ROOT, FixedJudge, calls_end
+from support import KERNEL, KGEN, ROOT, FixedJudge, calls_end
 
 TASK = kernelgen.load_task(ROOT / "tests/tasks/relu.py")
 
@@ -58,6 +60,18 @@ class ReportTest(unittest.TestCase):
         self.assertTrue(report.findings)
         self.assertEqual([finding.weight for finding in report.findings],
                          sorted((finding.weight for finding in report.findings), reverse=True))
+
+    def test_findings_are_those_of_kgen(self):
+        for file in ("profile/ncu_recorded_h200.csv", "rocprof/v1.csv"):
+            path = ROOT / "tests/data" / file
+            told = subprocess.run([*KGEN, "profile", "--report", str(path), "--json"], capture_output=True,
+                                  text=True, timeout=60)
+            findings = json.loads(told.stdout)["findings"]
+            report = kernelgen.read_profile_reports([path])
+            with self.subTest(file):
+                self.assertTrue(findings, told.stderr)
+                self.assertEqual([finding.message for finding in report.findings],
+                                 [finding["message"] for finding in findings])
 
     def test_what_is_no_report_is_refused(self):
         with self.assertRaises(kernelgen.NotFound):

@@ -3,12 +3,14 @@
 /// \file
 /// Reads profilers' reports: for runs on machines that kernelgen does not reach.
 
+#include <optional>
 #include <string>
 #include <vector>
 
 #include <kernelgen/core/api.hpp>
 #include <kernelgen/core/profile.hpp>
 #include <kernelgen/core/result.hpp>
+#include <kernelgen/device/gpu.hpp>
 
 namespace kernelgen {
 inline namespace KERNELGEN_API v0 {
@@ -19,6 +21,10 @@ inline namespace KERNELGEN_API v0 {
 /// it is. All launches count, warm-up calls too. Profile::unavailable for an empty report; InvalidArgument, with the
 /// number of the report, for anything else. Pure; accepts any bytes.
 [[nodiscard]] Result<Profile> read_profile_reports(const std::vector<std::string>& texts);
+
+/// The facts of the device that reports name, from a catalog. For one that is not in it, the maker alone, where the
+/// profiler tells it; nothing otherwise. Pure.
+[[nodiscard]] std::optional<GpuFacts> reported_gpu(const Profile& profile, const GpuCatalog& catalog);
 
 }  // namespace v0
 }  // namespace kernelgen

@@ -274,3 +274,16 @@ TEST_CASE("damaged tables lose rows, and nothing else", "[profile][rocprof]") {
   }
   SUCCEED();
 }
+
+TEST_CASE("the device of a report is that of the catalog, else what the profiler tells of it", "[profile][rocprof]") {
+  Profile profile;
+  profile.source = "rocprofv3";
+  CHECK(reported_gpu(profile, {}).value().vendor == "amd");
+  profile.source = "ncu";
+  CHECK_FALSE(reported_gpu(profile, {}));
+  GpuModel model;
+  model.facts.name = "H200";
+  model.facts.vendor = "nvidia";
+  profile.device = "NVIDIA H200";
+  CHECK(reported_gpu(profile, {model}).value().name == "H200");
+}
