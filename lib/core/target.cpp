@@ -1,6 +1,7 @@
 #include <kernelgen/core/target.hpp>
 
 #include <algorithm>
+#include <tuple>
 #include <utility>
 
 #include "core/enum_names.hpp"
@@ -40,6 +41,14 @@ bool is_extension(std::string_view extension) {
   return !extension.empty() && extension.front() == '.' && is_word(extension.substr(1), k_max_extension, "_-");
 }
 
+bool are_equal(const TargetTraits& one, const TargetTraits& other) {
+  const auto members = [](const TargetTraits& traits) {
+    return std::tie(traits.name, traits.artifact, traits.device, traits.gpu_vendor, traits.file_extension,
+                    traits.language, traits.fence_tag, traits.entry_point, traits.prompt_text);
+  };
+  return members(one) == members(other);
+}
+
 Error invalid(std::string message) { return {ErrorCode::InvalidArgument, std::move(message)}; }
 
 }  // namespace
@@ -68,7 +77,11 @@ Result<Target> TargetRegistry::add(TargetTraits traits) {
                    std::to_string(k_max_extension));
   const std::scoped_lock lock(mutex_);
   const auto known = find(traits.name);
-  if (known && entries_[*known].is_registered) return invalid("there is a target " + traits.name + " already");
+  if (known && entries_[*known].is_registered) {
+    // A cell of a notebook is run twice.
+    if (*known >= built_ins_ && are_equal(*entries_[*known].traits, traits)) return static_cast<Target>(*known);
+    return invalid("there is a target " + traits.name + " already");
+  }
   if (const auto other = find_extension(traits.file_extension))
     return invalid("target " + traits.name + " cannot have the file extension " + traits.file_extension + ": target " +
                    entries_[*other].traits->name + " has it");

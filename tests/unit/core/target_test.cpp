@@ -76,6 +76,18 @@ TEST_CASE("names that are taken or malformed are refused", "[core][target]") {
   CHECK_FALSE(parse_target("extension"));
 }
 
+TEST_CASE("a target that is registered again with the same traits is the same", "[core][target]") {
+  const TargetTraits traits{.name = "again", .language = "Again", .prompt_text = "Write it."};
+  const auto target = register_target(traits).value();
+  CHECK(register_target(traits).value() == target);
+  // Members that follow from the name may be named.
+  CHECK(register_target(traits_of(target)).value() == target);
+  auto other = traits;
+  other.prompt_text = "Write it well.";
+  CHECK(refusal_of(other) == "there is a target again already");
+  CHECK(refusal_of(traits_of(Target::Cuda)) == "there is a target cuda already");
+}
+
 TEST_CASE("a record of a target that this program does not know is read and written as it was", "[core][target]") {
   EvaluationRecord record;
   record.target = register_target({.name = "written"}).value();
