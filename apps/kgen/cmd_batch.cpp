@@ -86,17 +86,6 @@ Result<std::optional<Prices>> prices_of(const BatchOptions& options, std::size_t
       .per_million_input = input.value_or(0), .per_million_output = output.value_or(0), .per_million_cached = cached});
 }
 
-/// The model's part of a directory's name: "gpt-5" for "openai gpt-5".
-std::string directory_name_of(const std::string& identity) {
-  const auto blank = identity.find(' ');
-  auto name = blank == identity.npos ? identity : identity.substr(blank + 1);
-  std::replace_if(
-      name.begin(), name.end(),
-      [](unsigned char byte) { return std::isalnum(byte) == 0 && byte != '.' && byte != '_' && byte != '-'; }, '-');
-  if (name.empty() || name.front() == '.') name.insert(name.begin(), '_');
-  return name;
-}
-
 /// Digits that tell models of one name apart.
 constexpr std::size_t k_digits_of_spec = 6;
 
@@ -111,7 +100,7 @@ Result<void> add_models(const BatchOptions& options, Context& context, BatchSetu
     model->spec = specs[i];
     KERNELGEN_TRY(model->prices, prices_of(options, i));
     KERNELGEN_TRY(model->client, make_search_client(model->spec, flags, context, model->unrecorded));
-    model->name = directory_name_of(model->client->identity());
+    model->name = run_name_of_model(model->client->identity());
     const auto is_like = [&](const auto& other) { return other->name == model->name; };
     // Two scripts of one interpreter; arguments are never part of a name, because they may hold keys.
     if (const auto other = std::find_if(setup.models.begin(), setup.models.end(), is_like);

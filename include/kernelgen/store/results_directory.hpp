@@ -18,5 +18,8 @@ inline namespace KERNELGEN_API v0 {
 [[nodiscard]] Result<std::filesystem::path> run_directory(const std::filesystem::path& results, const std::string& task,
                                                           const std::string& name);
 
+/// The part of a run's name that tells models apart, from LLMClient::identity(): "gpt-5" for "openai gpt-5".
+[[nodiscard]] std::string run_name_of_model(const std::string& identity);
+
 }  // namespace v0
 }  // namespace kernelgen

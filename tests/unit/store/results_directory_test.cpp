@@ -14,3 +14,11 @@ TEST_CASE("runs of a task lie below its name", "[store][results]") {
     CHECK_FALSE(run_directory("results", name, ""));
   }
 }
+
+TEST_CASE("a model's part of a name can name a directory", "[store][results]") {
+  CHECK(run_name_of_model("openai gpt-5") == "gpt-5");
+  CHECK(run_name_of_model("command /usr/bin/python3") == "-usr-bin-python3");
+  CHECK(run_name_of_model("scripted") == "scripted");
+  CHECK(run_name_of_model("test .hidden") == "_.hidden");
+  CHECK(run_name_of_model("") == "_");
+}
