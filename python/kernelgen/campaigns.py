@@ -2,23 +2,28 @@
 
 from __future__ import annotations
 
+import functools
 import os
+import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ParamSpec, TypeVar
 
 from . import _core
 from ._calls import Begin, await_for, wait_for
-from .errors import Error, error_from
+from .errors import Error, InvalidArgument, error_from
 from .flow_records import ActionResult, action_result_from
 from .judges import AnyTask, Benchmarker, default_judge
 from .judges import native_of as native_judge
 from .models import LLMClient, Prices
 from .models import native_of as native_model
-from .options import Budget, EvaluationOptions, plain
+from .options import Budget, EvaluationOptions, check_group, plain
 from .policies import AnyPolicy, HybridPolicy
 from .policies import native_of as native_policy
-from .tasks import Task, task_of
+from .tasks import Task, kernelbench_of, task_of
+
+_Parameters = ParamSpec("_Parameters")
+_Result = TypeVar("_Result")
 
 
 @dataclass(frozen=True)
@@ -51,9 +56,9 @@ class SearchOptions:
     effort: str = ""
     request_timeout: float = 600.0
     parallel_requests: int = 4
-    parallel_evaluations: int = 1
+    parallel_evaluations: int | None = None
     profiles: bool = False
-    sanitize_winner: bool = False
+    sanitize_winner: bool = True
     prompt_overrides: str | os.PathLike[str] = ""
 
 
@@ -169,22 +174,78 @@ class CampaignObserver:
         """At least 80 % of a limit are used. Told once a session."""
 
 
-def select_tasks(sources: Sequence[str | os.PathLike[str]] = (), *,
-                 list_files: Sequence[str | os.PathLike[str]] = (), start: int | None = None, end: int | None = None,
-                 first: int | None = None, sample: int | None = None, seed: int = 0,
+Paths = Sequence[str | os.PathLike[str]] | str | os.PathLike[str]
+"""Several, or a single one."""
+
+
+def select_tasks(sources: Paths = (), *, list_files: Paths = (), start: int | None = None,
+                 end: int | None = None, first: int | None = None, sample: int | None = None, seed: int = 0,
                  kernelbench_dir: str | os.PathLike[str] = "") -> list[Task]:
     """Tasks from files, folders, levels of KernelBench ("level1", "level3/33-42") and lists, as `kgen batch` takes
     them.
 
     `start` and `end` choose by the numbers of files, `first` takes the front of the list, and `sample` draws so many;
-    the same seed draws the same tasks. Names are unique. Raises NotFound, with names that come close, and
-    InvalidArgument.
+    the same seed draws the same tasks. Names are unique. Without `kernelbench_dir`, the checkout is that of
+    KERNELBENCH_DIR in the environment. A task that cannot be read is left out, with a warning; its error is raised
+    where none is left. Raises NotFound, with names that come close, and InvalidArgument.
     """
-    found = _core.select_tasks({
-        "sources": [os.fspath(source) for source in sources], "list_files": [os.fspath(file) for file in list_files],
+    found, unreadable = _core.select_tasks({
+        "sources": [os.fspath(source) for source in _listed(sources)],
+        "list_files": [os.fspath(file) for file in _listed(list_files)],
         "start": start, "end": end, "first": first, "sample": sample, "seed": seed,
-        "kernelbench_dir": os.fspath(kernelbench_dir)})
+        "kernelbench_dir": kernelbench_of(kernelbench_dir)})
+    errors = [(name, error_from(*parts)) for name, parts in unreadable]
+    if errors and not found:
+        raise errors[0][1]
+    for name, error in errors:
+        warnings.warn(f"{name} is left out: {error}", stacklevel=2)
     return [Task(**task) for task in found]
+
+
+def _listed(values: Any) -> list[Any]:
+    """A single path, text or task as a list of one."""
+    return [values] if isinstance(values, (str, os.PathLike, Task)) else list(values)
+
+
+def _models_of(models: Sequence[LLMClient] | LLMClient) -> list[LLMClient]:
+    if isinstance(models, str):
+        raise TypeError(f"option models is the text {models!r}; give open_model({models!r})")
+    asked = [models] if isinstance(models, LLMClient) else list(models)
+    for model in asked:
+        if not isinstance(model, LLMClient):
+            hint = f"open_model({model!r})" if isinstance(model, str) else "an object of an LLMClient"
+            raise TypeError(f"one of option models is {type(model).__name__}; give {hint}")
+    return asked
+
+
+def _check_arguments(judge: Benchmarker | None, directory: str | os.PathLike[str], search: SearchOptions,
+                     limits: CampaignLimits, **lists: list[Any]) -> None:
+    """Refuses natural mistakes, each with a line that says what to give."""
+    for name, values in lists.items():
+        if not values:
+            raise InvalidArgument(f"option {name} is empty; give at least one of them")
+    if judge is not None and not isinstance(judge, Benchmarker):
+        raise TypeError(f"option judge is {type(judge).__name__}; give open_local_judge() or another Benchmarker")
+    if not os.fspath(directory):
+        raise InvalidArgument("option directory is empty; name a results directory, such as \"results\"")
+    check_group("search", search, SearchOptions)
+    check_group("search.options", search.options, EvaluationOptions)
+    check_group("search.budget", search.budget, Budget)
+    check_group("limits", limits, CampaignLimits)
+
+
+def _with_hints(function: Callable[_Parameters, _Result]) -> Callable[_Parameters, _Result]:
+    """Says of an argument that belongs to SearchOptions where it is given."""
+    fields = set(SearchOptions.__dataclass_fields__)
+
+    @functools.wraps(function)
+    def call(*arguments: _Parameters.args, **options: _Parameters.kwargs) -> _Result:
+        for name in options:
+            if name in fields:
+                raise TypeError(f"{function.__name__}() has no option {name}; give search=SearchOptions({name}=...)")
+        return function(*arguments, **options)
+
+    return call
 
 
 def _run_from(values: dict[str, Any]) -> CampaignRun:
@@ -206,6 +267,8 @@ def _estimate_from(values: dict[str, Any]) -> CampaignEstimate:
 def _notify(observer: CampaignObserver | None) -> Callable[..., object] | None:
     if observer is None:
         return None
+    if not isinstance(observer, CampaignObserver):
+        raise TypeError(f"option observer is {type(observer).__name__}; give an object of a CampaignObserver of yours")
     take: dict[str, Callable[..., object]] = {
         "progress": lambda spent, used: observer.on_progress(ResourceUsage(**spent), used),
         "run_started": lambda run: observer.on_run_started(_run_from(run)),
@@ -218,16 +281,17 @@ def _notify(observer: CampaignObserver | None) -> Callable[..., object] | None:
     return lambda kind, *values: take[kind](*values)
 
 
-def _arguments(tasks: Sequence[AnyTask], models: Sequence[LLMClient] | LLMClient, judge: Benchmarker | None,
-               directory: str | os.PathLike[str], targets: Sequence[str], policy: AnyPolicy, search: SearchOptions,
-               limits: CampaignLimits, name: str, parallel_runs: int, retry: str, order: str,
+def _arguments(tasks: Sequence[AnyTask] | AnyTask, models: Sequence[LLMClient] | LLMClient, judge: Benchmarker | None,
+               directory: str | os.PathLike[str], targets: Sequence[str] | str, policy: AnyPolicy,
+               search: SearchOptions, limits: CampaignLimits, name: str, parallel_runs: int, retry: str, order: str,
                continues: bool) -> tuple[list[Any], Any, Any, dict[str, Any]]:
+    asked, chosen, wanted = _models_of(models), _listed(tasks), _listed(targets)
+    _check_arguments(judge, directory, search, limits, tasks=chosen, models=asked, targets=wanted)
     request = {
         **plain(search), "prompt_overrides": os.fspath(search.prompt_overrides),
-        "tasks": [vars(task_of(task)) for task in tasks],
-        "targets": [str(target) for target in targets], "directory": os.fspath(directory), "limits": plain(limits),
+        "tasks": [vars(task_of(task)) for task in chosen],
+        "targets": [str(target) for target in wanted], "directory": os.fspath(directory), "limits": plain(limits),
         "name": name, "parallel_runs": parallel_runs, "retry": retry, "order": order, "continues": continues}
-    asked = [models] if isinstance(models, LLMClient) else list(models)
     native = native_judge(judge if judge is not None else default_judge())
     return [native_model(model) for model in asked], native, native_policy(policy), request
 
@@ -237,10 +301,13 @@ def _campaign_call(observer: CampaignObserver | None, *arguments: Any) -> Begin:
     return lambda on_done: _core.start_campaign(models, judge, policy, request, _notify(observer), on_done)
 
 
-def campaign(tasks: Sequence[AnyTask], models: Sequence[LLMClient] | LLMClient, judge: Benchmarker | None = None, *,
-             directory: str | os.PathLike[str], targets: Sequence[str] = ("cpp",), policy: AnyPolicy = HybridPolicy(),
-             search: SearchOptions = SearchOptions(), limits: CampaignLimits = CampaignLimits(), name: str = "",
-             parallel_runs: int = 4, retry: str = "unfinished", order: str = "given", continues: bool = False,
+@_with_hints
+def campaign(tasks: Sequence[AnyTask] | AnyTask, models: Sequence[LLMClient] | LLMClient,
+             judge: Benchmarker | None = None, *, directory: str | os.PathLike[str],
+             targets: Sequence[str] | str = ("cpp",), policy: AnyPolicy = HybridPolicy(),
+             search: SearchOptions = SearchOptions(),
+             limits: CampaignLimits = CampaignLimits(), name: str = "", parallel_runs: int = 4,
+             retry: str = "unfinished", order: str = "given", continues: bool = False,
              observer: CampaignObserver | None = None) -> CampaignOutcome:
     """Searches for fast kernels of many tasks: every task with every target and model, several at once, under one
     budget.
@@ -250,18 +317,23 @@ def campaign(tasks: Sequence[AnyTask], models: Sequence[LLMClient] | LLMClient, 
     options. Processes with the same directory share the runs and the budget. `retry` says which runs are taken up
     ("unfinished", "paused", "failed", "all"), `order` in which order ("given", "value"), and `continues` goes on with
     runs that are over, with other options. A failure of one run is in its summary, and does not affect the others.
+    A call waits for calls of this process that were stopped and still write the same directory.
 
-    Raises InvalidArgument for two models of one name, a limit of cost without prices, a limit of tokens without
-    max_output_tokens; Busy where another process spends the budget with other options; what your callbacks raise.
+    All runs share one `policy` of yours: several threads call it at once, for different runs, so it must keep nothing
+    of one run, and guard what it counts for all of them.
+
+    Raises InvalidArgument for two models of one name, options that are not possible, a limit of cost without prices, a
+    limit of tokens without max_output_tokens; Busy where another process spends the budget with other options; what
+    your callbacks raise.
     """
     return _outcome_from(wait_for(_campaign_call(
         observer, tasks, models, judge, directory, targets, policy, search, limits, name, parallel_runs, retry, order,
         continues)))
 
 
-async def campaign_async(tasks: Sequence[AnyTask], models: Sequence[LLMClient] | LLMClient,
+async def campaign_async(tasks: Sequence[AnyTask] | AnyTask, models: Sequence[LLMClient] | LLMClient,
                          judge: Benchmarker | None = None, *, directory: str | os.PathLike[str],
-                         targets: Sequence[str] = ("cpp",), policy: AnyPolicy = HybridPolicy(),
+                         targets: Sequence[str] | str = ("cpp",), policy: AnyPolicy = HybridPolicy(),
                          search: SearchOptions = SearchOptions(), limits: CampaignLimits = CampaignLimits(),
                          name: str = "", parallel_runs: int = 4, retry: str = "unfinished", order: str = "given",
                          continues: bool = False, observer: CampaignObserver | None = None) -> CampaignOutcome:
@@ -271,9 +343,10 @@ async def campaign_async(tasks: Sequence[AnyTask], models: Sequence[LLMClient] |
         continues)))
 
 
-def estimate_campaign(tasks: Sequence[AnyTask], models: Sequence[LLMClient] | LLMClient,
+@_with_hints
+def estimate_campaign(tasks: Sequence[AnyTask] | AnyTask, models: Sequence[LLMClient] | LLMClient,
                       judge: Benchmarker | None = None, *, directory: str | os.PathLike[str],
-                      targets: Sequence[str] = ("cpp",), policy: AnyPolicy = HybridPolicy(),
+                      targets: Sequence[str] | str = ("cpp",), policy: AnyPolicy = HybridPolicy(),
                       search: SearchOptions = SearchOptions(), limits: CampaignLimits = CampaignLimits(),
                       name: str = "", parallel_runs: int = 4, retry: str = "unfinished", order: str = "given",
                       continues: bool = False) -> CampaignEstimate:

@@ -15,7 +15,7 @@ from .judges import AnyCandidate, AnyTask, Benchmarker, default_judge
 from .judges import native_of as native_judge
 from .models import LLMClient, Prices
 from .models import native_of as native_model
-from .options import Budget, EvaluationOptions, plain
+from .options import Budget, EvaluationOptions, check_group, plain
 from .policies import AnyPolicy, HybridPolicy
 from .policies import native_of as native_policy
 from .records import EvaluationRecord
@@ -104,6 +104,11 @@ def _notify(observer: FlowObserver | None) -> Callable[..., object] | None:
     return lambda kind, *values: take[kind](*values)
 
 
+def _check_observer(observer: FlowObserver | None) -> None:
+    if observer is not None and not isinstance(observer, FlowObserver):
+        raise TypeError(f"option observer is {type(observer).__name__}; give an object of a FlowObserver of yours")
+
+
 def _repair_outcome(values: dict[str, Any]) -> RepairOutcome:
     error = values["error"]
     return RepairOutcome(history_from(values["history"]), values["best"], values["reason"],
@@ -118,6 +123,8 @@ def _repair_call(task: AnyTask, candidate: AnyCandidate, model: LLMClient, judge
                  options: EvaluationOptions, record: EvaluationRecord | None, max_attempts: int, temperature: float,
                  escalations: tuple[str, ...] | None, max_prompt_tokens: int | None, request_timeout: float,
                  observer: FlowObserver | None) -> Begin:
+    check_group("options", options, EvaluationOptions)
+    _check_observer(observer)
     request = {
         "task": vars(task_of(task)), "candidate": vars(candidate_of(candidate)), "options": plain(options),
         "record": record.to_json() if record is not None else None, "max_attempts": max_attempts,
@@ -158,8 +165,11 @@ def _run_call(task: AnyTask, model: LLMClient, judge: Benchmarker | None, policy
               options: EvaluationOptions, budget: Budget, directory: str | os.PathLike[str] | None, name: str,
               start: AnyCandidate | None, continues: bool, goal: float, max_prompt_tokens: int | None,
               max_output_tokens: int | None, effort: str, request_timeout: float, parallel_requests: int,
-              parallel_evaluations: int, prompt_overrides: str | os.PathLike[str], prices: Prices | None,
+              parallel_evaluations: int | None, prompt_overrides: str | os.PathLike[str], prices: Prices | None,
               profiles: bool, sanitize_winner: bool, observer: FlowObserver | None) -> Begin:
+    check_group("options", options, EvaluationOptions)
+    check_group("budget", budget, Budget)
+    _check_observer(observer)
     request = {
         "task": vars(task_of(task)), "target": str(target), "options": plain(options), "budget": plain(budget),
         "directory": os.fspath(directory) if directory is not None else None, "name": name,
@@ -179,16 +189,20 @@ def run(task: AnyTask, model: LLMClient, judge: Benchmarker | None = None, *, po
         directory: str | os.PathLike[str] | None = None, name: str = "", start: AnyCandidate | None = None,
         continues: bool = False, goal: float = 1.0, max_prompt_tokens: int | None = None,
         max_output_tokens: int | None = None, effort: str = "", request_timeout: float = 600.0,
-        parallel_requests: int = 4, parallel_evaluations: int = 1, prompt_overrides: str | os.PathLike[str] = "",
-        prices: Prices | None = None, profiles: bool = False, sanitize_winner: bool = False,
+        parallel_requests: int = 4, parallel_evaluations: int | None = None,
+        prompt_overrides: str | os.PathLike[str] = "", prices: Prices | None = None, profiles: bool = False,
+        sanitize_winner: bool = True,
         observer: FlowObserver | None = None) -> FlowOutcome:
     """Searches for a fast kernel: runs a policy to its end.
 
     With a `directory`, every step is journaled there, and a search that ended early goes on from there when it is
     called again with the same arguments. Without one, everything is kept in memory. `policy` is the name of a policy,
     one of the classes such as EvolvePolicy, or one of yours. A budget of cost counts `prices`, or those that the model
-    knows. With `profiles` the worker of the judge takes the profiles that policies ask for, in the sandbox of
+    knows. Without `parallel_evaluations` there is one at once for each GPU of this machine that judges. With `profiles`
+    policies ask for profiles before their prompts, and the worker of the judge takes them, in the sandbox of
     candidates. With `sanitize_winner` the winner is judged once more, under the tools of SanitizerOptions.
+
+    A call waits for calls of this process that were stopped and still write the same directory.
 
     Raises InvalidArgument for a directory with a search of other options; Busy for one that another process uses;
     Pending where the search is paused because the model does not answer or the machine is too busy; MissingDevice;
@@ -206,9 +220,9 @@ async def run_async(task: AnyTask, model: LLMClient, judge: Benchmarker | None =
                     directory: str | os.PathLike[str] | None = None, name: str = "",
                     start: AnyCandidate | None = None, continues: bool = False, goal: float = 1.0,
                     max_prompt_tokens: int | None = None, max_output_tokens: int | None = None, effort: str = "",
-                    request_timeout: float = 600.0, parallel_requests: int = 4, parallel_evaluations: int = 1,
-                    prompt_overrides: str | os.PathLike[str] = "", prices: Prices | None = None,
-                    profiles: bool = False, sanitize_winner: bool = False,
+                    request_timeout: float = 600.0, parallel_requests: int = 4,
+                    parallel_evaluations: int | None = None, prompt_overrides: str | os.PathLike[str] = "",
+                    prices: Prices | None = None, profiles: bool = False, sanitize_winner: bool = True,
                     observer: FlowObserver | None = None) -> FlowOutcome:
     """Awaits run(). Cancelling the task ends the search; with a directory, it can be resumed."""
     return _flow_outcome(await await_for(_run_call(

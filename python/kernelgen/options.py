@@ -99,6 +99,12 @@ class Budget:
     """Seconds in all sessions of the search together."""
 
 
+def check_group(name: str, value: object, kind: type) -> None:
+    """Raises TypeError for a group of options that is a dictionary or another group."""
+    if not isinstance(value, kind):
+        raise TypeError(f"option {name} is {type(value).__name__}; give {kind.__name__}(...)")
+
+
 def plain(options: Any) -> dict[str, Any]:
     """Options as the extension takes them: a dictionary, with dictionaries in it."""
     values: dict[str, Any] = {}

@@ -107,6 +107,8 @@ class HybridPolicy(BuiltInPolicy):
     stop_score: float = 0.0
     escalations: tuple[str, ...] | None = None
     floor_ratio: float = 1.1
+    early_exit: bool = False
+    """Skips stages that profiles show as done."""
 
 
 @dataclass(frozen=True)
@@ -135,7 +137,8 @@ class ReflectPolicy(BuiltInPolicy):
     attempts: int = 3
     samples: int = 3
     temperature: float = 0.7
-    stop_score: float = 1.0
+    stop_score: float | None = None
+    """None: the goal of the search."""
 
 
 @dataclass(frozen=True)
@@ -147,7 +150,8 @@ class RoundsPolicy(BuiltInPolicy):
     temperature: float = 0.7
     patience: int = 3
     stop_score: float = 0.0
-    strategy: str = ""
+    strategy: str | None = None
+    """Strategy hint of the first kernel. None: the first one of the templates; empty: none."""
     escalations: tuple[str, ...] | None = None
     floor_ratio: float = 1.1
 
@@ -157,7 +161,7 @@ class OneShotPolicy(BuiltInPolicy):
     """Independent samples of the seed prompt."""
 
     kind: ClassVar[str] = "one-shot"
-    samples: int = 1
+    samples: int = 3
     temperature: float = 0.7
 
 
@@ -168,7 +172,13 @@ def native_of(policy: AnyPolicy) -> Any:
     """What the extension takes: a name with settings, or an object of Python."""
     if isinstance(policy, BuiltInPolicy):
         return (policy.kind, policy.settings())
-    return (policy, {}) if isinstance(policy, str) else policy
+    if isinstance(policy, str):
+        return (policy, {})
+    if isinstance(policy, type):
+        raise TypeError(f"option policy is the class {policy.__name__}; give an object: {policy.__name__}()")
+    if not isinstance(policy, Policy):
+        raise TypeError(f"option policy is {type(policy).__name__}; give a name, such as \"hybrid\", or a Policy")
+    return policy
 
 
 __all__ = [

@@ -55,10 +55,16 @@ class Candidate:
 def load_task(name: str | os.PathLike[str], kernelbench_dir: str | os.PathLike[str] = "") -> Task:
     """Reads a task by path ("tasks/relu.py") or by its name in KernelBench ("level3/40"). Nothing of it is run.
 
+    Without `kernelbench_dir`, the checkout of KernelBench is that of KERNELBENCH_DIR in the environment.
     Raises NotFound, with names that come close; InvalidArgument for a folder or an ambiguous name; InvalidTask for a
     file that cannot be a task; PermissionDenied.
     """
-    return Task(**_core.load_task(os.fspath(name), os.fspath(kernelbench_dir)))
+    return Task(**_core.load_task(os.fspath(name), kernelbench_of(kernelbench_dir)))
+
+
+def kernelbench_of(directory: str | os.PathLike[str]) -> str:
+    """The checkout of KernelBench that is meant; empty: none."""
+    return os.fspath(directory) or os.environ.get("KERNELBENCH_DIR", "")
 
 
 def load_candidate(path: str | os.PathLike[str], target: str | None = None) -> Candidate:

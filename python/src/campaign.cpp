@@ -1,5 +1,5 @@
 #include <algorithm>
-#include <cctype>
+#include <map>
 #include <utility>
 
 #include <kernelgen/flow/campaign.hpp>
@@ -10,6 +10,7 @@
 
 #include "adapters.hpp"
 #include "convert.hpp"
+#include "directory_use.hpp"
 #include "module.hpp"
 #include "search.hpp"
 
@@ -19,7 +20,8 @@ using namespace kernelgen;
 
 namespace {
 
-nb::list select(const nb::dict& from) {
+/// The tasks of a selection, and those that cannot be read: their names and errors.
+nb::object select(const nb::dict& from) {
   TaskSelection selection;
   assign(from, "sources", selection.sources);
   assign(from, "list_files", selection.list_files);
@@ -30,23 +32,17 @@ nb::list select(const nb::dict& from) {
     selection.sample = TaskSample{*count, find<std::int64_t>(from, "seed").value_or(0)};
   const TaskLocator locator{.kernelbench_dir = require<std::string>(from, "kernelbench_dir")};
   nb::list tasks;
+  nb::list unreadable;
   for (const auto& selected : value_of(select_tasks(selection, locator))) {
-    auto task = value_of(load_task_source(selected.path.string(), locator));
-    task.name = selected.name;
-    tasks.append(dict_of(task));
+    auto task = load_task_source(selected.path.string());
+    if (!task) {
+      unreadable.append(nb::make_tuple(selected.name, error_parts(task.error())));
+      continue;
+    }
+    task->name = selected.name;
+    tasks.append(dict_of(*task));
   }
-  return tasks;
-}
-
-/// The model's part of a name, as kgen makes it: "gpt-5" for "openai gpt-5".
-std::string name_of_model(const std::string& identity) {
-  const auto blank = identity.find(' ');
-  auto name = blank == identity.npos ? identity : identity.substr(blank + 1);
-  std::replace_if(
-      name.begin(), name.end(),
-      [](unsigned char byte) { return std::isalnum(byte) == 0 && byte != '.' && byte != '_' && byte != '-'; }, '-');
-  if (name.empty() || name.front() == '.') name.insert(name.begin(), '_');
-  return name;
+  return nb::make_tuple(tasks, unreadable);
 }
 
 constexpr std::string_view k_selections = "unfinished, paused, failed or all";
@@ -88,7 +84,9 @@ class CampaignSetup {
             value_of(make_prompt_builder({.directory = installation_.prompts_dir,
                                           .overrides = find<std::string>(from, "prompt_overrides").value_or("")}))),
         detector_(make_persistent_detector()),
-        takes_profiles_(find<bool>(from, "profiles").value_or(false)) {
+        takes_profiles_(find<bool>(from, "profiles").value_or(false)),
+        place_(place_of(judge)),
+        parallel_evaluations_(parallel_evaluations_of(from)) {
     request_.limits = limits_of(require<nb::dict>(from, "limits"));
     assign(from, "parallel_runs", request_.parallel_runs);
     if (request_.parallel_runs < 1) raise({ErrorCode::InvalidArgument, "option parallel_runs is 1 or more"});
@@ -114,18 +112,16 @@ class CampaignSetup {
       if (!made) return std::move(made).error();
       profiler_ = *std::move(made);
     }
-    for (const auto target : targets_) {
-      std::optional<FlowRequest> known;
-      for (auto& run : request_.runs) {
-        if (run.request.target != target) continue;
-        if (!known) {
-          if (auto found = find_device(run.request, installation_, stop); !found) return found;
-          known = run.request;
-        }
-        run.request.device = known->device;
-        run.request.gpu = known->gpu;
-        run.backends.profiler = profiler_.get();
+    std::map<Target, PromptDevice> devices;
+    for (auto& run : request_.runs) {
+      const auto target = run.request.target;
+      if (!devices.contains(target)) {
+        auto found = find_device(run.request, place_, installation_, stop);
+        if (!found) return std::move(found).error();
+        devices.emplace(target, *std::move(found));
       }
+      set_device(run.request, devices.at(target), parallel_evaluations_);
+      run.backends.profiler = profiler_.get();
     }
     return {};
   }
@@ -139,7 +135,7 @@ class CampaignSetup {
 
   void add_model(CallState& state, const nb::object& model) {
     NamedModel made{std::make_unique<ModelOfCall>(state, model), {}};
-    made.name = name_of_model(made.client->get().identity());
+    made.name = run_name_of_model(made.client->get().identity());
     for (const auto& other : models_) {
       if (other.name == made.name)
         raise({ErrorCode::InvalidArgument, "two models would have the same results, those of " + made.name +
@@ -165,7 +161,7 @@ class CampaignSetup {
              "limits of tokens and cost need option max_output_tokens: without it a request "
              "may cost any amount"});
     // Each has a policy of its own, because it keeps results of its search.
-    policies_.push_back(policy_of_search(state, policy, *prompts_, target));
+    policies_.push_back(policy_of_search(state, policy, policy_defaults_of(request, *prompts_, takes_profiles_)));
     request_.runs.push_back({.name = name.empty() ? task.name : task.name + '/' + name,
                              .directory = value_of(run_directory(request_.results_directory, task.name, name)),
                              .request = std::move(request),
@@ -179,6 +175,8 @@ class CampaignSetup {
   std::unique_ptr<PersistentDetector> detector_;
   std::unique_ptr<Profiler> profiler_;
   bool takes_profiles_;
+  JudgePlace place_;
+  std::optional<int> parallel_evaluations_;
   std::string name_;
   std::vector<NamedModel> models_;
   std::vector<Target> targets_;
@@ -235,6 +233,8 @@ class Campaigning final : public Work {
 
   Result<void> run(CallState& state) override {
     if (auto prepared = setup_.prepare(state.stop_token()); !prepared) return prepared;
+    const auto use = DirectoryUse::begin(setup_.request().results_directory, state.stop_token());
+    if (!use) return use.error();
     auto outcome = run_campaign(setup_.request(), observer_, state.stop_token());
     if (!outcome) return std::move(outcome).error();
     if (outcome->cancelled) return Error{ErrorCode::Cancelled, "the campaign was stopped; it can be resumed"};

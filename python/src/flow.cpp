@@ -7,6 +7,7 @@
 
 #include "adapters.hpp"
 #include "convert.hpp"
+#include "directory_use.hpp"
 #include "module.hpp"
 #include "search.hpp"
 
@@ -98,11 +99,23 @@ class Searching final : public Work {
             value_of(make_prompt_builder({.directory = installation_.prompts_dir,
                                           .overrides = find<std::string>(from, "prompt_overrides").value_or("")}))),
         detector_(make_persistent_detector()),
-        policy_(policy_of_search(state, policy, *prompts_, request_.target)),
         takes_profiles_(find<bool>(from, "profiles").value_or(false)),
+        policy_(policy_of_search(state, policy, policy_defaults_of(request_, *prompts_, takes_profiles_))),
+        place_(place_of(judge)),
+        parallel_evaluations_(parallel_evaluations_of(from)),
         observer_(observer_of(state, observer)) {}
 
   Result<void> run(CallState& state) override {
+    if (auto added = add_terms(request_, model_.get(), request_.budget.cost.has_value(), false); !added) return added;
+    const auto device = find_device(request_, place_, installation_, state.stop_token());
+    if (!device) return device.error();
+    set_device(request_, *device, parallel_evaluations_);
+    std::optional<DirectoryUse> use;
+    if (!directory_.empty()) {
+      auto begun = DirectoryUse::begin(directory_, state.stop_token());
+      if (!begun) return std::move(begun).error();
+      use.emplace(*std::move(begun));
+    }
     const auto clock = [] { return std::chrono::system_clock::now(); };
     std::unique_ptr<Journal> journal;
     if (directory_.empty()) {
@@ -112,8 +125,6 @@ class Searching final : public Work {
       if (!opened) return std::move(opened).error();
       journal = *std::move(opened);
     }
-    if (auto added = add_terms(request_, model_.get(), request_.budget.cost.has_value(), false); !added) return added;
-    if (auto found = find_device(request_, installation_, state.stop_token()); !found) return found;
     Result<std::unique_ptr<Profiler>> profiler = std::unique_ptr<Profiler>();
     if (takes_profiles_) profiler = judge_.make_profiler(request_.evaluation);
     if (!profiler) return std::move(profiler).error();
@@ -140,8 +151,10 @@ class Searching final : public Work {
   Installation installation_;
   std::unique_ptr<PromptBuilder> prompts_;
   std::unique_ptr<PersistentDetector> detector_;
-  std::shared_ptr<const Policy> policy_;
   bool takes_profiles_;
+  std::shared_ptr<const Policy> policy_;
+  JudgePlace place_;
+  std::optional<int> parallel_evaluations_;
   FlowObserver observer_;
   FlowOutcome outcome_;
 };

@@ -1,14 +1,14 @@
-#include "module.hpp"
+#include "judge.hpp"
 
 #include <algorithm>
 #include <utility>
 
 #include <kernelgen/bench/fake_benchmarker.hpp>
-#include <kernelgen/bench/local_judge.hpp>
 #include <kernelgen/core/installation.hpp>
 
 #include "adapters.hpp"
 #include "convert.hpp"
+#include "module.hpp"
 
 namespace kernelgen_python {
 
@@ -68,7 +68,7 @@ std::unique_ptr<NativeJudge> open_judge(const Text& python, const Text& cache_di
   const auto is_python = [](const nb::object& compiler) { return !nb::isinstance<NativeCompiler>(compiler); };
   const auto kind = std::any_of(compilers.begin(), compilers.end(), is_python) ? NativeJudge::Compilers::Python
                                                                                : NativeJudge::Compilers::Native;
-  if (launch_prefix.empty()) return std::make_unique<NativeJudge>([local] { return open_local_judge(local); }, kind);
+  if (launch_prefix.empty()) return std::make_unique<NativeJudge>(LocalJudgeOpener{std::move(local)}, kind);
   WorkerBenchmarkerOptions worker;
   worker.installation = *local.installation;
   for (const auto& part : launch_prefix) worker.launch_prefix.push_back(part.get());

@@ -1,18 +1,26 @@
 """Campaigns, prices, and selections of tasks."""
 
 import asyncio
+import importlib.util
 import json
+import math
+import os
+import subprocess
 import tempfile
+import threading
 import unittest
+import unittest.mock
+import warnings
 from pathlib import Path
 
 import kernelgen
 from kernelgen.options import plain
-from support import ROOT, TASK, FixedJudge, WaitingJudge, calls_end, code, fake_judge
+from support import KGEN, ROOT, TASK, FixedJudge, WaitingJudge, calls_end, code, fake_judge
 
 TASKS = [TASK, kernelgen.Task("other", TASK.text + "# another\n")]
 PRICES = kernelgen.Prices(2.0, 10.0)
-ONE = kernelgen.OneShotPolicy()
+ONE = kernelgen.OneShotPolicy(samples=1)
+HAS_GPU = any(Path(device).exists() for device in ("/dev/nvidiactl", "/dev/kfd"))
 
 
 class Model(kernelgen.LLMClient):
@@ -131,6 +139,9 @@ class CampaignTest(unittest.TestCase):
                 (kernelgen.CampaignLimits(cost=1.0), {"prices": PRICES}, "max_output_tokens"),
                 (kernelgen.CampaignLimits(tokens=100), {}, "max_output_tokens"),
                 (kernelgen.CampaignLimits(requests=-1), {}, "negative limit"),
+                (kernelgen.CampaignLimits(cost=math.nan), {"prices": PRICES}, "limits has .* no number"),
+                (kernelgen.CampaignLimits(time=math.nan), {}, "limits.time"),
+                (kernelgen.CampaignLimits(), {"budget": kernelgen.Budget(cost=math.nan), "prices": PRICES}, "budget"),
                 (kernelgen.CampaignLimits(), {"prices": kernelgen.Prices(-1.0, 1.0)}, "per_million_input")):
             with self.subTest(text), self.assertRaisesRegex(kernelgen.InvalidArgument, text):
                 self.run_campaign(Model(), limits=limits, search=kernelgen.SearchOptions(**search))
@@ -142,6 +153,145 @@ class CampaignTest(unittest.TestCase):
                                 ("letters", {"name": "../up"})):
             with self.subTest(text), self.assertRaisesRegex(kernelgen.InvalidArgument, text):
                 self.run_campaign(**{"models": Model(), **arguments})
+
+    def test_natural_mistakes_are_told_with_what_to_do(self):
+        class Watch(kernelgen.FlowObserver):
+            pass
+
+        invalid = kernelgen.InvalidArgument
+        for kind, text, arguments in (
+                (TypeError, r'give open_model\("openai:gpt-5"\)|give open_model\(.openai:gpt-5.\)',
+                 {"models": "openai:gpt-5"}),
+                (TypeError, "open_model", {"models": ["openai:gpt-5"]}),
+                (TypeError, "give an object of an LLMClient", {"models": [Model]}),
+                (TypeError, r"give search=SearchOptions\(prices=...\)", {"prices": PRICES}),
+                (TypeError, r"is the class OneShotPolicy; give an object: OneShotPolicy\(\)",
+                 {"policy": kernelgen.OneShotPolicy}),
+                (TypeError, "option policy is dict", {"policy": {}}),
+                (TypeError, "option observer is Watch; give an object of a CampaignObserver", {"observer": Watch()}),
+                (TypeError, r"option limits is dict; give CampaignLimits\(...\)", {"limits": {"cost": 1.0}}),
+                (TypeError, r"option search is EvaluationOptions; give SearchOptions\(...\)",
+                 {"search": kernelgen.EvaluationOptions()}),
+                (TypeError, "option search.budget is dict", {"search": kernelgen.SearchOptions(budget={})}),
+                (TypeError, "option judge is str", {"judge": "results"}),
+                (invalid, "option tasks is empty", {"tasks": []}), (invalid, "option models is empty", {"models": []}),
+                (invalid, "option targets is empty", {"targets": []}),
+                (invalid, "option directory is empty", {"directory": ""})):
+            with self.subTest(text), self.assertRaisesRegex(kind, text) as raised:
+                self.run_campaign(**{"models": Model(), **arguments})
+            self.assertNotIn("\n", str(raised.exception))
+
+    def test_a_single_task_and_a_single_target_are_a_list_of_one(self):
+        outcome = self.run_campaign(Model(), tasks=TASK, targets="cpp")
+        self.assertEqual([(run.name, run.target) for run in outcome.runs], [("relu", "cpp")])
+        outcome = self.run_campaign(Model(), tasks=ROOT / "examples/tasks/relu.py", name="path")
+        self.assertEqual([run.name for run in outcome.runs], ["relu/path"])
+
+    def test_options_beyond_their_ranges_are_refused(self):
+        for name, value in (("max_output_tokens", -5), ("max_output_tokens", 0), ("max_prompt_tokens", 0),
+                            ("parallel_requests", 0), ("parallel_requests", 257), ("parallel_evaluations", -1),
+                            ("parallel_evaluations", 0), ("goal", math.nan), ("goal", -1.0)):
+            with self.subTest(name, value=value), \
+                    self.assertRaisesRegex(kernelgen.InvalidArgument, f"option {name} is"):
+                self.run_campaign(Model(), search=kernelgen.SearchOptions(**{name: value}))
+
+    @unittest.skipIf(HAS_GPU, "this machine has a GPU")
+    def test_a_missing_gpu_is_noticed_before_the_first_request(self):
+        model = Model()
+        with kernelgen.open_local_judge() as judge:
+            with self.assertRaisesRegex(kernelgen.MissingDevice, "target cuda needs a GPU"):
+                self.run_campaign(model, judge, targets=["cuda"])
+            with self.assertRaisesRegex(kernelgen.MissingDevice, "target cuda needs a GPU"):
+                kernelgen.run(TASK, model, judge, target="cuda", policy=ONE)
+        self.assertEqual(model.requests, [])
+        # Elsewhere there may be one.
+        self.assertEqual(self.run_campaign(model, tasks=[TASK], targets=["cuda"]).counts, {"partial": 1})
+
+    def test_profiles_are_a_part_of_the_policy(self):
+        # Only a judge of the library takes profiles. This one cannot judge, but the journal begins before that.
+        judge = kernelgen.open_local_judge(python="/bin/false")
+        self.addCleanup(judge.close)
+        policies = (kernelgen.HybridPolicy(early_exit=True), "evolve", "reflect", kernelgen.RoundsPolicy(rounds=1))
+        for number, policy in enumerate(policies):
+            for profiles, use in ((True, "before the next prompt"), (False, "never")):
+                outcome = self.run_campaign(
+                    Model(), judge, tasks=[TASK], policy=policy, name=f"p{number}-{profiles}",
+                    search=kernelgen.SearchOptions(profiles=profiles))
+                options = self.options_of(outcome.runs[0])
+                with self.subTest(str(policy), profiles=profiles):
+                    self.assertEqual(options["policy.profiles"], use)
+                    self.assertEqual(options.get("policy.early_exit", "yes"), "yes")
+
+    def test_policies_take_the_goal_and_the_strategies_of_kgen(self):
+        search = kernelgen.SearchOptions(goal=3.0, budget=kernelgen.Budget(requests=1))
+        outcome = self.run_campaign(Model(), tasks=[TASK], policy="reflect", search=search, name="reflect")
+        self.assertEqual(float(self.options_of(outcome.runs[0])["policy.stop_score"]), 3.0)
+        outcome = self.run_campaign(Model(), tasks=[TASK], policy="rounds", search=search, name="rounds")
+        self.assertTrue(self.options_of(outcome.runs[0])["policy.strategy"])
+        outcome = self.run_campaign(Model(), tasks=[TASK], policy=kernelgen.RoundsPolicy(strategy=""), search=search,
+                                    name="without")
+        self.assertFalse(self.options_of(outcome.runs[0])["policy.strategy"])
+
+    def options_of(self, run):
+        with open(Path(run.directory) / "events.jsonl", encoding="utf-8") as journal:
+            return dict(json.loads(journal.readline())["options"])
+
+    @unittest.skipUnless(importlib.util.find_spec("torch"), "the judge of kgen needs torch")
+    def test_kgen_batch_goes_on_with_what_python_began(self):
+        program = self.directory / "answer.sh"
+        program.write_text("#!/bin/sh\ncat > /dev/null\nprintf '```cpp\\nint kgen_run(x\\n```\\n'\n")
+        program.chmod(0o755)
+        results, spec = self.directory / "results", f"command:{program}"
+        for name, policy in (("rounds", kernelgen.RoundsPolicy(rounds=2)),
+                             ("reflect", kernelgen.ReflectPolicy(samples=1)), ("one-shot", kernelgen.OneShotPolicy())):
+            with self.subTest(name):
+                outcome = kernelgen.campaign(
+                    ROOT / "examples/tasks/relu.py", kernelgen.open_model(spec), FixedJudge(), directory=results,
+                    policy=policy, name=name, limits=kernelgen.CampaignLimits(requests=1))
+                self.assertEqual(outcome.counts, {"budget exhausted": 1}, outcome)
+                rest = {"rounds": ["--rounds", "2"], "reflect": ["--samples", "1"]}.get(name, [])
+                ended = subprocess.run(
+                    [*KGEN, "batch", str(ROOT / "examples/tasks/relu.py"), "--target", "cpp", "--llm", spec,
+                     "--results", str(results), "--name", name, "--policy", name, *rest, "--json"],
+                    capture_output=True, text=True, timeout=120)
+                run = json.loads(ended.stdout)["runs"][0]
+                self.assertEqual(run["status"], "failed", ended.stdout + ended.stderr)
+                events = [event.type for event in kernelgen.read_journal(results / "relu" / name)]
+                self.assertIn("run_resumed", events)
+                self.assertGreater(len(kernelgen.read_history(results / "relu" / name)), 1)
+
+    def test_a_call_waits_for_one_that_is_ending(self):
+        class Slow(WaitingJudge):
+            def evaluate(self, *arguments, stop=None, **options):
+                try:
+                    return super().evaluate(*arguments, stop=stop, **options)
+                finally:
+                    free.wait(20)
+
+        async def cancel_one():
+            running = asyncio.create_task(kernelgen.campaign_async(
+                TASKS, Model(), judge, directory=self.directory, policy=ONE))
+            await asyncio.to_thread(judge.began.wait, 20)
+            running.cancel()
+            with self.assertRaises(asyncio.CancelledError):
+                await running
+
+        async def give_up():
+            waiting = asyncio.create_task(kernelgen.campaign_async(
+                TASKS, Model(), FixedJudge(), directory=self.directory, policy=ONE))
+            await asyncio.sleep(0.2)
+            waiting.cancel()
+            with self.assertRaises(asyncio.CancelledError):
+                await waiting
+
+        free, judge = threading.Event(), Slow()
+        asyncio.run(cancel_one())
+        asyncio.run(give_up())
+        timer = threading.Timer(0.5, free.set)
+        timer.start()
+        self.assertEqual(self.run_campaign(Model()).counts, {"partial": 2})
+        timer.join()
+        self.assertTrue(calls_end())
 
     def test_an_observer_sees_what_happens(self):
         seen = []
@@ -166,7 +316,9 @@ class CampaignTest(unittest.TestCase):
                 seen.append("warning")
 
         used = []
-        self.run_campaign(Model(), tasks=[TASK], observer=Observer(), limits=kernelgen.CampaignLimits(requests=1))
+        # A check of the winner would be one more attempt.
+        self.run_campaign(Model(), tasks=[TASK], observer=Observer(), limits=kernelgen.CampaignLimits(requests=1),
+                          search=kernelgen.SearchOptions(sanitize_winner=False))
         self.assertEqual([one for one in seen if one != "warning"], [
             ("started", "relu", "running"), ("attempt", "relu", "sample1", True), ("better", "relu", "sample1"),
             ("ended", "relu", "partial")])
@@ -250,6 +402,31 @@ class TaskSelectionTest(unittest.TestCase):
             file = Path(directory) / "tasks.txt"
             file.write_text(f"{ROOT}/examples/tasks/relu.py  # one\n")
             self.assertEqual([task.name for task in kernelgen.select_tasks(list_files=[file])], ["relu"])
+
+    def test_a_single_source_is_a_list_of_one(self):
+        self.assertEqual([task.name for task in kernelgen.select_tasks(ROOT / "examples/tasks/relu.py")], ["relu"])
+        self.assertIn("relu", [task.name for task in kernelgen.select_tasks(str(ROOT / "examples/tasks"))])
+
+    def test_what_cannot_be_read_is_left_out_with_a_warning(self):
+        with tempfile.TemporaryDirectory() as directory:
+            (Path(directory) / "good.py").write_text(TASK.text)
+            (Path(directory) / "bad.py").write_bytes(b"\xff")
+            with self.assertWarnsRegex(UserWarning, "^bad is left out: .*UTF-8"):
+                tasks = kernelgen.select_tasks(directory)
+            self.assertEqual([task.name for task in tasks], ["good"])
+            (Path(directory) / "good.py").unlink()
+            with warnings.catch_warnings(), self.assertRaises(kernelgen.Error):
+                warnings.simplefilter("error")
+                kernelgen.select_tasks(directory)
+
+    def test_levels_are_found_by_the_environment(self):
+        with tempfile.TemporaryDirectory() as directory:
+            level = Path(directory) / "KernelBench/level1"
+            level.mkdir(parents=True)
+            (level / "1_first.py").write_text(TASK.text)
+            with unittest.mock.patch.dict(os.environ, KERNELBENCH_DIR=directory):
+                self.assertEqual([task.name for task in kernelgen.select_tasks("level1")], ["1_first"])
+                self.assertEqual(kernelgen.load_task("level1/1").name, "1_first")
 
     def test_what_cannot_be_meant(self):
         with self.assertRaises(kernelgen.NotFound):
