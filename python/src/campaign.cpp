@@ -184,7 +184,7 @@ class CampaignSetup {
   CampaignRequest request_;
 };
 
-nb::dict dict_of(const CampaignRunSummary& run) {
+nb::dict dict_of_run(const CampaignRunSummary& run) {
   nb::dict to;
   to["name"] = run.name;
   to["directory"] = run.directory.string();
@@ -194,7 +194,7 @@ nb::dict dict_of(const CampaignRunSummary& run) {
   to["goal"] = run.goal;
   to["best"] = run.best;
   to["best_score"] = nb::cast(run.best_score);
-  to["spent"] = kernelgen_python::dict_of(run.spent);
+  to["spent"] = dict_of(run.spent);
   to["finished_actions"] = run.finished_actions;
   to["max_actions"] = nb::cast(run.max_actions);
   to["device_time"] = std::chrono::duration<double>(run.device_time).count();
@@ -210,8 +210,8 @@ CampaignObserver campaign_observer_of(CallState& state, const nb::object& callba
                                                            const CampaignProgress& progress) {
     call_back(state, [&]() -> nb::object {
       const auto& call = held->get();
-      call("progress", kernelgen_python::dict_of(progress.spent), progress.used_fraction);
-      const auto run = [&](const auto& of) { return dict_of(progress.runs[of.run]); };
+      call("progress", dict_of(progress.spent), progress.used_fraction);
+      const auto run = [&](const auto& of) { return dict_of_run(progress.runs[of.run]); };
       if (const auto* started = std::get_if<CampaignRunStarted>(&notice)) return call("run_started", run(*started));
       if (const auto* attempt = std::get_if<CampaignAttempt>(&notice))
         return call("attempt", run(*attempt), json_of(attempt->result));
@@ -244,9 +244,9 @@ class Campaigning final : public Work {
   nb::object result() override {
     nb::dict to;
     nb::list runs;
-    for (const auto& run : outcome_.runs) runs.append(dict_of(run));
+    for (const auto& run : outcome_.runs) runs.append(dict_of_run(run));
     to["runs"] = runs;
-    to["spent"] = kernelgen_python::dict_of(outcome_.spent);
+    to["spent"] = dict_of(outcome_.spent);
     return to;
   }
 

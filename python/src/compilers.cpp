@@ -17,9 +17,9 @@ using namespace kernelgen;
 
 namespace {
 
-nb::dict dict_of(const CompileRequest& request) {
+nb::dict dict_of_compile_request(const CompileRequest& request) {
   nb::dict to;
-  to["candidate"] = kernelgen_python::dict_of(request.candidate);
+  to["candidate"] = dict_of(request.candidate);
   to["extra_flags"] = nb::cast(request.extra_flags);
   to["timeout"] = static_cast<double>(request.timeout.count()) / 1000;
   return to;
@@ -34,7 +34,7 @@ CompileRequest compile_request_of(const nb::dict& from) {
 }
 
 /// Outcome and report travel as the JSON of a record that has nothing else.
-nb::dict dict_of(const CompileOutcome& outcome) {
+nb::dict dict_of_compile_outcome(const CompileOutcome& outcome) {
   EvaluationRecord record;
   nb::dict to;
   to["path"] = nb::none();
@@ -106,8 +106,8 @@ class PythonCompiler final : public KernelCompiler {
   Result<CompileKey> key(const CompileRequest& request, std::stop_token stop) override {
     if (has_failed()) return *earlier_failure.error;
     auto key = ask_compiler<CompileKey>([&]() -> Result<CompileKey> {
-      const auto answer =
-          nb::cast<std::pair<Text, Text>>(bridge("compiler_key")(object_.get(), dict_of(request), token(stop)));
+      const auto answer = nb::cast<std::pair<Text, Text>>(
+          bridge("compiler_key")(object_.get(), dict_of_compile_request(request), token(stop)));
       return CompileKey{answer.first.get(), answer.second.get()};
     });
     if (!key) earlier_failure = {this, key.error()};
@@ -117,7 +117,7 @@ class PythonCompiler final : public KernelCompiler {
   Result<CompileOutcome> compile(const CompileRequest& request, std::stop_token stop) override {
     if (has_failed()) return *std::exchange(earlier_failure, {}).error;
     return ask_compiler<CompileOutcome>([&]() -> Result<CompileOutcome> {
-      const auto answer = bridge("compile_candidate")(object_.get(), dict_of(request), token(stop));
+      const auto answer = bridge("compile_candidate")(object_.get(), dict_of_compile_request(request), token(stop));
       return compile_outcome_of(nb::cast<nb::dict>(answer), request.candidate);
     });
   }
@@ -140,7 +140,7 @@ class Compiling final : public Work {
     outcome_ = *std::move(outcome);
     return {};
   }
-  nb::object result() override { return dict_of(outcome_); }
+  nb::object result() override { return dict_of_compile_outcome(outcome_); }
 
  private:
   NativeCompiler compiler_;

@@ -19,7 +19,7 @@ std::vector<Provider> providers_of(const std::string& file) {
   return file.empty() ? known_providers() : value_of(load_providers(file));
 }
 
-nb::dict dict_of(const Provider& provider) {
+nb::dict dict_of_provider(const Provider& provider) {
   nb::dict to;
   to["name"] = provider.name;
   to["protocol"] = std::string(to_string(provider.protocol));
@@ -31,7 +31,7 @@ nb::dict dict_of(const Provider& provider) {
   for (const auto& model : provider.models) {
     nb::dict facts;
     facts["name"] = model.name;
-    facts["prices"] = kernelgen_python::dict_of(model.prices);
+    facts["prices"] = dict_of(model.prices);
     facts["context_tokens"] = nb::cast(model.context_tokens);
     facts["max_output_tokens"] = nb::cast(model.max_output_tokens);
     facts["source"] = model.source;
@@ -43,7 +43,7 @@ nb::dict dict_of(const Provider& provider) {
 
 nb::list list_providers(const Text& file) {
   nb::list found;
-  for (const auto& provider : providers_of(file.get())) found.append(dict_of(provider));
+  for (const auto& provider : providers_of(file.get())) found.append(dict_of_provider(provider));
   return found;
 }
 
@@ -51,7 +51,7 @@ nb::dict terms_of(NativeModel& model, const Text& kind) {
   const auto terms =
       model.client()->terms(named("kind", kind.get(), parse_prompt_kind, kernelgen_python::k_prompt_kinds));
   nb::dict to;
-  to["prices"] = kernelgen_python::dict_of(terms.prices);
+  to["prices"] = dict_of(terms.prices);
   to["max_output_tokens"] = nb::cast(terms.max_output_tokens);
   return to;
 }

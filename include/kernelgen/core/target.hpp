@@ -58,8 +58,9 @@ struct TargetTraits {
   std::string prompt_text{};
 };
 
-/// Registers a target for this process. The same traits again give the same target. InvalidArgument for a malformed name
-/// or extension, for the name of another target, and for the extension of another one that was registered. Thread-safe.
+/// Registers a target for this process. The same traits again give the same target. InvalidArgument for a malformed
+/// name or extension, for the name of another target, and for the extension of another one that was registered.
+/// Thread-safe.
 [[nodiscard]] Result<Target> register_target(TargetTraits traits);
 
 /// The traits of a target. Those of a target that this process did not register hold its name and defaults. The
