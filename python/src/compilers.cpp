@@ -2,7 +2,6 @@
 #include <utility>
 #include <variant>
 
-#include <kernelgen/bench/local_judge.hpp>
 #include <kernelgen/compile/local_compiler.hpp>
 #include <kernelgen/core/target.hpp>
 
@@ -180,15 +179,10 @@ class OpeningCompiler final : public Work {
 
   Result<void> run(CallState& state) override {
     opened_.runner = make_process_runner();
-    if (options_.cache_dir.empty()) {
-      auto directory = default_cache_dir(current_environment());
-      if (!directory) return std::move(directory).error();
-      options_.cache_dir = *std::move(directory);
-    }
     auto gpu = choose_device(device_, target_, options_.installation, *opened_.runner, state.stop_token());
     if (!gpu) return std::move(gpu).error();
     options_.gpu = *std::move(gpu);
-    auto made = make_local_compiler(options_, *opened_.runner);
+    auto made = open_compiler(options_, *opened_.runner);
     if (!made) return std::move(made).error();
     opened_.compiler = *std::move(made);
     return {};

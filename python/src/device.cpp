@@ -2,6 +2,8 @@
 
 #include <utility>
 
+#include <kernelgen/bench/local_judge.hpp>
+
 namespace kernelgen_python {
 
 using namespace kernelgen;
@@ -25,6 +27,15 @@ Result<std::optional<GpuFacts>> choose_device(const std::string& device, std::op
   if (gpu) return std::optional(*std::move(gpu));
   if (device.empty() && !needs && gpu.error().code == ErrorCode::MissingDevice) return std::optional<GpuFacts>();
   return std::move(gpu).error();
+}
+
+Result<std::unique_ptr<KernelCompiler>> open_compiler(LocalCompilerOptions options, ProcessRunner& runner) {
+  if (options.cache_dir.empty()) {
+    auto directory = default_cache_dir(current_environment());
+    if (!directory) return std::move(directory).error();
+    options.cache_dir = *std::move(directory);
+  }
+  return make_local_compiler(options, runner);
 }
 
 }  // namespace kernelgen_python

@@ -1,12 +1,14 @@
 #pragma once
 
 /// \file
-/// The device of this machine that is meant.
+/// The device of this machine that is meant, and the compiler for it.
 
+#include <memory>
 #include <optional>
 #include <stop_token>
 #include <string>
 
+#include <kernelgen/compile/local_compiler.hpp>
 #include <kernelgen/core/installation.hpp>
 #include <kernelgen/core/result.hpp>
 #include <kernelgen/core/target.hpp>
@@ -20,5 +22,9 @@ namespace kernelgen_python {
 [[nodiscard]] kernelgen::Result<std::optional<kernelgen::GpuFacts>> choose_device(
     const std::string& device, std::optional<kernelgen::Target> target, const kernelgen::Installation& installation,
     kernelgen::ProcessRunner& runner, const std::stop_token& stop);
+
+/// The compiler of evaluations on this machine. Without a cache directory it is the user's.
+[[nodiscard]] kernelgen::Result<std::unique_ptr<kernelgen::KernelCompiler>> open_compiler(
+    kernelgen::LocalCompilerOptions options, kernelgen::ProcessRunner& runner);
 
 }  // namespace kernelgen_python

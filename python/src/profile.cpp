@@ -1,7 +1,6 @@
 #include <utility>
 #include <variant>
 
-#include <kernelgen/bench/local_judge.hpp>
 #include <kernelgen/compile/local_compiler.hpp>
 #include <kernelgen/platform/platform.hpp>
 #include <kernelgen/profile/findings.hpp>
@@ -71,16 +70,11 @@ class Profiling final : public Work {
   /// Sets the artifact, or the reason why there is none.
   Result<void> build(ProcessRunner& runner, const std::stop_token& stop) {
     if (compiler_ == nullptr) {
-      LocalCompilerOptions local{.installation = options_.installation,
+      auto made = open_compiler({.installation = options_.installation,
                                  .cache_dir = cache_dir_,
                                  .gpu = request_.gpu,
-                                 .environment = options_.environment};
-      if (cache_dir_.empty()) {
-        auto directory = default_cache_dir(current_environment());
-        if (!directory) return std::move(directory).error();
-        local.cache_dir = *std::move(directory);
-      }
-      auto made = make_local_compiler(local, runner);
+                                 .environment = options_.environment},
+                                runner);
       if (!made) return std::move(made).error();
       compiler_ = *std::move(made);
     }
