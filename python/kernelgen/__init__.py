@@ -88,6 +88,7 @@ if TYPE_CHECKING:
         Benchmarker,
         EvaluationProgress,
         Judge,
+        StopSource,
         StopToken,
         describe,
         evaluate,
@@ -173,8 +174,8 @@ _NAMES = {
         "run run_async",
     "flow_records": "Action ActionResult Analysis Event Headroom Profile",
     "judges":
-        "Benchmarker EvaluationProgress Judge StopToken describe evaluate evaluate_async open_local_judge "
-        "open_remote_judge",
+        "Benchmarker EvaluationProgress Judge StopSource StopToken describe evaluate evaluate_async "
+        "open_local_judge open_remote_judge",
     "models":
         "LLMClient Model ModelFacts ModelTerms Prices Provider Reply Request ScriptedLLMClient open_model "
         "providers",
@@ -242,8 +243,8 @@ __all__ = [
     "PersistenceReport", "Policy", "Precision", "Prices", "Profile", "ProfileFinding", "ProfileReport", "Prompt",
     "PromptBuilder", "PromptKind", "PromptTooLong", "Protocol", "Provider", "Ratio", "ReflectPolicy", "RepairOutcome",
     "Reply", "Request", "ResourceUsage", "RoundsPolicy", "SanitizerOptions", "ScriptedLLMClient", "SearchFacts",
-    "SearchOptions", "StopToken", "Target", "Task", "TaskDescription", "TensorSpec", "Timeout", "TimingReport",
-    "Unavailable", "UnsuitableDevice", "Unsupported", "__version__", "audit", "audit_async", "best_of", "campaign",
+    "SearchOptions", "StopSource", "StopToken", "Target", "Task", "TaskDescription", "TensorSpec", "Timeout",
+    "TimingReport", "Unavailable", "UnsuitableDevice", "Unsupported", "__version__", "audit", "audit_async", "best_of", "campaign",
     "campaign_async", "classify_error", "describe", "detect", "error_classes", "estimate_campaign", "evaluate",
     "evaluate_async", "extract_code", "find_installation", "load_candidate", "load_task", "open_local_compiler",
     "open_local_judge", "open_model", "open_remote_judge", "profile", "profile_async", "providers", "read_analysis",

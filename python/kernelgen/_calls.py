@@ -8,6 +8,7 @@ from collections.abc import Callable
 from typing import Any
 
 from . import _core
+from .errors import Cancelled
 
 # Without this, threads of calls would meet an interpreter that is being taken apart.
 atexit.register(_core.stop_all_calls)
@@ -28,9 +29,15 @@ def overrides(instance: object, base: type, methods: tuple[str, ...]) -> bool:
     return any(name in own or getattr(kind, name) is not getattr(base, name) for name in methods)
 
 
-def wait_for(begin: Begin) -> Any:
-    """Runs a call to its end. Ctrl-C stops it."""
-    return begin(None).wait()
+def wait_for(begin: Begin, stop: _core.StopToken | None = None) -> Any:
+    """Runs a call to its end. Ctrl-C stops it, and so does `stop`: the call then raises Cancelled."""
+    if stop is None:
+        return begin(None).wait()
+    if stop.stop_requested:
+        raise Cancelled("stopped before it began")
+    call = begin(None)
+    call.follow(stop)
+    return call.wait()
 
 
 async def await_for(begin: Begin) -> Any:

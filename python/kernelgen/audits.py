@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from . import _core
 from ._calls import Begin, await_for, wait_for
 from ._codec import decode
-from .judges import Benchmarker, default_judge, native_of
+from .judges import Benchmarker, StopToken, default_judge, native_of
 from .options import EvaluationOptions, plain
 from .records import Ratio
 
@@ -104,7 +104,7 @@ def audit(paths: Sequence[str | os.PathLike[str]], judge: Benchmarker | None = N
           parallel: int = 1, margin: float = 0.05, any_device: bool = False,
           records_directory: str | os.PathLike[str] | None = None, kernelbench_dir: str | os.PathLike[str] = "",
           options: EvaluationOptions = EvaluationOptions(),
-          progress: Callable[[AuditStep], object] | None = None) -> AuditReport:
+          progress: Callable[[AuditStep], object] | None = None, stop: StopToken | None = None) -> AuditReport:
     """Judges kernels again, several times, and tells which claims about them stand.
 
     Each path is a results directory, a run folder of KernelBench, another folder with sources, or a source file. Claims
@@ -115,7 +115,7 @@ def audit(paths: Sequence[str | os.PathLike[str]], judge: Benchmarker | None = N
     with tempfile.TemporaryDirectory() as directory:
         return _report_from(wait_for(_audit_call(
             paths, judge, task, times, parallel, margin, any_device, os.fspath(records_directory or directory),
-            os.fspath(kernelbench_dir), options, progress)))
+            os.fspath(kernelbench_dir), options, progress), stop))
 
 
 async def audit_async(paths: Sequence[str | os.PathLike[str]], judge: Benchmarker | None = None, *, task: str = "",

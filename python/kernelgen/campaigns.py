@@ -13,7 +13,7 @@ from . import _core
 from ._calls import Begin, await_for, wait_for
 from .errors import Error, InvalidArgument, error_from
 from .flow_records import ActionResult, action_result_from
-from .judges import AnyTask, Benchmarker, default_judge
+from .judges import AnyTask, Benchmarker, StopToken, default_judge
 from .judges import native_of as native_judge
 from .models import LLMClient, Prices
 from .models import native_of as native_model
@@ -308,7 +308,7 @@ def campaign(tasks: Sequence[AnyTask] | AnyTask, models: Sequence[LLMClient] | L
              search: SearchOptions = SearchOptions(),
              limits: CampaignLimits = CampaignLimits(), name: str = "", parallel_runs: int = 4,
              retry: str = "unfinished", order: str = "given", continues: bool = False,
-             observer: CampaignObserver | None = None) -> CampaignOutcome:
+             observer: CampaignObserver | None = None, stop: StopToken | None = None) -> CampaignOutcome:
     """Searches for fast kernels of many tasks: every task with every target and model, several at once, under one
     budget.
 
@@ -323,12 +323,12 @@ def campaign(tasks: Sequence[AnyTask] | AnyTask, models: Sequence[LLMClient] | L
     of one run, and guard what it counts for all of them.
 
     Raises InvalidArgument for two models of one name, options that are not possible, a limit of cost without prices, a
-    limit of tokens without max_output_tokens; Busy where another process spends the budget with other options; what
-    your callbacks raise.
+    limit of tokens without max_output_tokens; Busy where another process spends the budget with other options; Cancelled
+    where `stop` ended it; what your callbacks raise.
     """
     return _outcome_from(wait_for(_campaign_call(
         observer, tasks, models, judge, directory, targets, policy, search, limits, name, parallel_runs, retry, order,
-        continues)))
+        continues), stop))
 
 
 async def campaign_async(tasks: Sequence[AnyTask] | AnyTask, models: Sequence[LLMClient] | LLMClient,

@@ -97,11 +97,11 @@ class LocalCompiler(KernelCompiler):
     def compile(self, request: CompileRequest | Candidate, stop: StopToken | None = None) -> Compiled | CompileFailed:
         """Compiles, or finds what was compiled before. Ctrl-C ends it. Raises MissingTool without the compiler."""
         asked = _plain(request)
-        return _outcome_from(wait_for(lambda on_done: _core.start_compile(self._native, asked, stop, on_done)))
+        return _outcome_from(wait_for(lambda on_done: _core.start_compile(self._native, asked, on_done), stop))
 
     def key(self, request: CompileRequest | Candidate, stop: StopToken | None = None) -> str:
         asked = _plain(request)
-        return str(wait_for(lambda on_done: _core.start_key(self._native, asked, stop, on_done)))
+        return str(wait_for(lambda on_done: _core.start_key(self._native, asked, on_done), stop))
 
 
 def open_local_compiler(target: str = "cpp", *, device: str = "", compiler: str = "c++",

@@ -11,7 +11,7 @@ from . import _core
 from ._calls import Begin, await_for, wait_for
 from .errors import Error, error_from
 from .flow_records import ActionResult, Event, event_from, history_from
-from .judges import AnyCandidate, AnyTask, Benchmarker, default_judge
+from .judges import AnyCandidate, AnyTask, Benchmarker, StopToken, default_judge
 from .judges import native_of as native_judge
 from .models import LLMClient, Prices
 from .models import native_of as native_model
@@ -138,16 +138,16 @@ def repair(task: AnyTask, candidate: AnyCandidate, model: LLMClient, judge: Benc
            options: EvaluationOptions = EvaluationOptions(), record: EvaluationRecord | None = None,
            max_attempts: int = 4, temperature: float = 0.7, escalations: tuple[str, ...] | None = None,
            max_prompt_tokens: int | None = None, request_timeout: float = 600.0,
-           observer: FlowObserver | None = None) -> RepairOutcome:
+           observer: FlowObserver | None = None, stop: StopToken | None = None) -> RepairOutcome:
     """Asks a model to repair a candidate until it is correct or the attempts are used up.
 
     `record` is what is known about the candidate already; None: it is evaluated first. `judge` is that of this machine
-    unless one is given. Failures of the machinery are in the outcome; Ctrl-C and exceptions of your callbacks are
-    raised.
+    unless one is given. Failures of the machinery are in the outcome; Ctrl-C, a stop (Cancelled) and exceptions of your
+    callbacks are raised.
     """
     return _repair_outcome(wait_for(_repair_call(
         task, candidate, model, judge, options, record, max_attempts, temperature, escalations, max_prompt_tokens,
-        request_timeout, observer)))
+        request_timeout, observer), stop))
 
 
 async def repair_async(task: AnyTask, candidate: AnyCandidate, model: LLMClient, judge: Benchmarker | None = None, *,
@@ -191,8 +191,8 @@ def run(task: AnyTask, model: LLMClient, judge: Benchmarker | None = None, *, po
         max_output_tokens: int | None = None, effort: str = "", request_timeout: float = 600.0,
         parallel_requests: int = 4, parallel_evaluations: int | None = None,
         prompt_overrides: str | os.PathLike[str] = "", prices: Prices | None = None, profiles: bool = False,
-        sanitize_winner: bool = True,
-        observer: FlowObserver | None = None) -> FlowOutcome:
+        sanitize_winner: bool = True, observer: FlowObserver | None = None,
+        stop: StopToken | None = None) -> FlowOutcome:
     """Searches for a fast kernel: runs a policy to its end.
 
     With a `directory`, every step is journaled there, and a search that ended early goes on from there when it is
@@ -206,12 +206,13 @@ def run(task: AnyTask, model: LLMClient, judge: Benchmarker | None = None, *, po
 
     Raises InvalidArgument for a directory with a search of other options; Busy for one that another process uses;
     Pending where the search is paused because the model does not answer or the machine is too busy; MissingDevice;
-    errors of models that cannot be asked at all; what your callbacks raise.
+    errors of models that cannot be asked at all; Cancelled where `stop` ended it: with a directory it can be resumed;
+    what your callbacks raise.
     """
     return _flow_outcome(wait_for(_run_call(
         task, model, judge, policy, target, options, budget, directory, name, start, continues, goal,
         max_prompt_tokens, max_output_tokens, effort, request_timeout, parallel_requests, parallel_evaluations,
-        prompt_overrides, prices, profiles, sanitize_winner, observer)))
+        prompt_overrides, prices, profiles, sanitize_winner, observer), stop))
 
 
 async def run_async(task: AnyTask, model: LLMClient, judge: Benchmarker | None = None, *,

@@ -20,6 +20,7 @@ from .records import EvaluationRecord, TaskDescription, _record_from
 from .tasks import Candidate, Task, candidate_of, task_of
 
 StopToken = _core.StopToken
+StopSource = _core.StopSource
 
 
 @dataclass(frozen=True)
@@ -65,12 +66,12 @@ class Benchmarker(abc.ABC):
                              options: EvaluationOptions = EvaluationOptions(), *,
                              progress: ProgressCallback | None = None) -> EvaluationRecord:
         """Awaits an evaluation. Cancelling the task ends it. Many may be under way at once."""
-        call = _evaluation(native_of(self), task, candidate, options, progress, None)
+        call = _evaluation(native_of(self), task, candidate, options, progress)
         return _record_from(await await_for(call))
 
     async def describe_async(self, task: AnyTask, options: EvaluationOptions = EvaluationOptions()) -> TaskDescription:
         """Awaits a description."""
-        return description_from(await await_for(_description(native_of(self), task, options, None)))
+        return description_from(await await_for(_description(native_of(self), task, options)))
 
 
 class Judge(Benchmarker):
@@ -88,16 +89,16 @@ class Judge(Benchmarker):
                  progress: ProgressCallback | None = None, stop: StopToken | None = None) -> EvaluationRecord:
         """Evaluates one candidate. The record's outcome says what the candidate did.
 
-        Ctrl-C ends it, and so does `stop`, the token that a callback of a search got. Raises InvalidArgument for
+        Ctrl-C ends it, and so does `stop`: the token that a callback of a search got, or of a StopSource. Raises InvalidArgument for
         options that are not possible; MissingTool where the Python has no torch; InvalidTask for a task that cannot be
         used; UnsuitableDevice, MissingDevice, Timeout, Unavailable, Cancelled.
         """
-        return _record_from(wait_for(_evaluation(self._native, task, candidate, options, progress, stop)))
+        return _record_from(wait_for(_evaluation(self._native, task, candidate, options, progress), stop))
 
     def describe(self, task: AnyTask, options: EvaluationOptions = EvaluationOptions(), *,
                  stop: StopToken | None = None) -> TaskDescription:
         """Builds and runs the reference only: its inputs, outputs, work and, in full mode, its time."""
-        return description_from(wait_for(_description(self._native, task, options, stop)))
+        return description_from(wait_for(_description(self._native, task, options), stop))
 
     def close(self) -> None:
         """Ends the worker once nothing uses it. Later evaluations raise InvalidArgument."""
@@ -157,13 +158,13 @@ def _report_to(progress: ProgressCallback | None) -> Callable[[str, str], object
 
 
 def _evaluation(judge: Any, task: AnyTask, candidate: AnyCandidate, options: EvaluationOptions,
-                progress: ProgressCallback | None, stop: StopToken | None) -> Begin:
-    arguments = (judge, vars(task_of(task)), vars(candidate_of(candidate)), plain(options), _report_to(progress), stop)
+                progress: ProgressCallback | None) -> Begin:
+    arguments = (judge, vars(task_of(task)), vars(candidate_of(candidate)), plain(options), _report_to(progress))
     return lambda on_done: _core.start_evaluate(*arguments, on_done)
 
 
-def _description(judge: Any, task: AnyTask, options: EvaluationOptions, stop: StopToken | None) -> Begin:
-    arguments = (judge, vars(task_of(task)), plain(options), stop)
+def _description(judge: Any, task: AnyTask, options: EvaluationOptions) -> Begin:
+    arguments = (judge, vars(task_of(task)), plain(options))
     return lambda on_done: _core.start_describe(*arguments, on_done)
 
 
@@ -195,9 +196,9 @@ def default_judge() -> Judge:
 
 
 def evaluate(task: AnyTask, candidate: AnyCandidate, options: EvaluationOptions = EvaluationOptions(), *,
-             progress: ProgressCallback | None = None) -> EvaluationRecord:
+             progress: ProgressCallback | None = None, stop: StopToken | None = None) -> EvaluationRecord:
     """Evaluates one candidate on this machine: see Judge.evaluate()."""
-    return default_judge().evaluate(task, candidate, options, progress=progress)
+    return default_judge().evaluate(task, candidate, options, progress=progress, stop=stop)
 
 
 async def evaluate_async(task: AnyTask, candidate: AnyCandidate, options: EvaluationOptions = EvaluationOptions(), *,
@@ -206,6 +207,7 @@ async def evaluate_async(task: AnyTask, candidate: AnyCandidate, options: Evalua
     return await default_judge().evaluate_async(task, candidate, options, progress=progress)
 
 
-def describe(task: AnyTask, options: EvaluationOptions = EvaluationOptions()) -> TaskDescription:
+def describe(task: AnyTask, options: EvaluationOptions = EvaluationOptions(), *,
+             stop: StopToken | None = None) -> TaskDescription:
     """Builds and runs a reference on this machine: see Judge.describe()."""
-    return default_judge().describe(task, options)
+    return default_judge().describe(task, options, stop=stop)

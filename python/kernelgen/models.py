@@ -119,11 +119,11 @@ class Model(LLMClient):
 
     def complete(self, request: Request | str, stop: StopToken | None = None) -> Reply:
         """Asks once. Ctrl-C ends the request. Raises what the class LLMClient lists."""
-        return Reply(**wait_for(_completion(self._native, request, stop)))
+        return Reply(**wait_for(_completion(self._native, request), stop))
 
     async def complete_async(self, request: Request | str) -> Reply:
         """Awaits a reply. Cancelling the task ends the request."""
-        return Reply(**await await_for(_completion(native_of(self), request, None)))
+        return Reply(**await await_for(_completion(native_of(self), request)))
 
     def identity(self) -> str:
         return self._native.identity()
@@ -186,6 +186,6 @@ def native_of(model: LLMClient) -> Any:
     return model
 
 
-def _completion(model: Any, request: Request | str, stop: StopToken | None) -> Begin:
+def _completion(model: Any, request: Request | str) -> Begin:
     asked = Request(request) if isinstance(request, str) else request
-    return lambda on_done: _core.start_complete(model, dict(vars(asked)), stop, on_done)
+    return lambda on_done: _core.start_complete(model, dict(vars(asked)), on_done)

@@ -17,7 +17,7 @@ from .compilers import native_of as native_compiler
 from .enums import Precision
 from .errors import Io, NotFound
 from .flow_records import Profile
-from .judges import AnyCandidate, AnyTask, python_of
+from .judges import AnyCandidate, AnyTask, StopToken, python_of
 from .options import EvaluationOptions, plain
 from .tasks import candidate_of, task_of
 
@@ -61,7 +61,7 @@ def profile(task: AnyTask, candidate: AnyCandidate | None = None, *, device: str
             metric_set: str = "brief", precision: str = Precision.STRICT, shrink: tuple[tuple[str, int], ...] = (),
             timeout: float = 180.0, sandboxed: bool = False, compiler: KernelCompiler | None = None,
             python: str | None = None, cache_dir: str | os.PathLike[str] = "",
-            installation: str | os.PathLike[str] = "") -> ProfileReport:
+            installation: str | os.PathLike[str] = "", stop: StopToken | None = None) -> ProfileReport:
     """Profiles a candidate on this machine; without one, the task's own module, the reference.
 
     On a GPU there are counters, those of `metric_set` ("brief", "full", or a stage such as "block_tiling"), unless
@@ -73,7 +73,7 @@ def profile(task: AnyTask, candidate: AnyCandidate | None = None, *, device: str
     """
     return _report_from(wait_for(_profile_call(
         task, candidate, device, counters, metric_set, precision, shrink, timeout, sandboxed, compiler, python,
-        cache_dir, installation)))
+        cache_dir, installation), stop))
 
 
 async def profile_async(task: AnyTask, candidate: AnyCandidate | None = None, *, device: str = "",

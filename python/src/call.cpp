@@ -134,12 +134,6 @@ bool StopToken::wait(double seconds) const {
   return token_.stop_requested();
 }
 
-std::shared_ptr<CallState> make_state(const nb::object& outer_stop) {
-  auto state = std::make_shared<CallState>();
-  if (!outer_stop.is_none()) state->follow(nb::cast<const StopToken&>(outer_stop).get());
-  return state;
-}
-
 namespace {
 
 /// The exception that Python raised, with its traceback.
@@ -218,6 +212,12 @@ bool Call::is_inherited() const { return process_ != ::getpid(); }
 bool Call::is_done() const {
   const std::scoped_lock lock(state_->mutex_);
   return state_->is_done_;
+}
+
+void Call::follow(const StopToken& token) {
+  const nb::gil_scoped_release no_gil;
+  outer_stop_ = std::make_unique<std::stop_callback<std::function<void()>>>(
+      token.get(), [state = state_] { state->request_stop(); });
 }
 
 void Call::cancel() {

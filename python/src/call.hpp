@@ -43,6 +43,20 @@ class StopToken {
   std::stop_token token_;
 };
 
+/// Stops calls from outside, as Python makes one.
+class StopSource {
+ public:
+  [[nodiscard]] StopToken token() const { return StopToken(source_.get_token()); }
+  /// Handlers of the library run here, without the GIL.
+  void request_stop() {
+    const nb::gil_scoped_release no_gil;
+    source_.request_stop();
+  }
+
+ private:
+  std::stop_source source_;
+};
+
 /// What a call does. It is destroyed while the GIL is held.
 class Work {
  public:
@@ -66,11 +80,6 @@ class CallState {
     is_abandoned_ = true;
     request_stop();
   }
-  /// Stops when the token does: that of an outer call, where this one was begun by a callback.
-  void follow(const std::stop_token& token) {
-    outer_.emplace(token, [this] { request_stop(); });
-  }
-
   /// Keeps an exception of a callback for the caller, and stops the call: no later callback is made. The first one
   /// counts. The GIL is held.
   void keep_exception(nb::python_error& error);
@@ -97,7 +106,6 @@ class CallState {
   bool is_done_ = false;
   bool is_abandoned_ = false;
   std::optional<kernelgen::Error> error_;
-  std::optional<std::stop_callback<std::function<void()>>> outer_;
 };
 
 /// A call that has begun, as Python holds it.
@@ -118,6 +126,8 @@ class Call {
   /// The result of a call that has ended. Raises what a callback raised, else the error of the work.
   nb::object result();
   [[nodiscard]] bool is_done() const;
+  /// From now on, the work stops when the token does.
+  void follow(const StopToken& token);
   /// Asks the work to stop, and makes no callback any more. It ends with Cancelled soon after.
   void cancel();
 
@@ -127,11 +137,9 @@ class Call {
   [[nodiscard]] bool wait_for(std::chrono::milliseconds time);
 
   std::shared_ptr<CallState> state_;
+  std::unique_ptr<std::stop_callback<std::function<void()>>> outer_stop_;
   pid_t process_;
 };
-
-/// A state that follows the token of an outer call, unless it is None.
-[[nodiscard]] std::shared_ptr<CallState> make_state(const nb::object& outer_stop);
 
 /// Keeps an exception of C++ for the caller, as a TypeError: a callback returned a value of a wrong type.
 void keep_other_exception(CallState& state, const std::exception& error);

@@ -196,16 +196,14 @@ class OpeningCompiler final : public Work {
   NativeCompiler opened_;
 };
 
-Call start_compile(const NativeCompiler& compiler, const nb::dict& request, const nb::object& stop,
-                   const nb::object& on_done) {
+Call start_compile(const NativeCompiler& compiler, const nb::dict& request, const nb::object& on_done) {
   auto work = std::make_unique<Compiling>(compiler, compile_request_of(request));
-  return {make_state(stop), std::move(work), on_done};
+  return {std::make_shared<CallState>(), std::move(work), on_done};
 }
 
-Call start_key(const NativeCompiler& compiler, const nb::dict& request, const nb::object& stop,
-               const nb::object& on_done) {
+Call start_key(const NativeCompiler& compiler, const nb::dict& request, const nb::object& on_done) {
   auto work = std::make_unique<FindingKey>(compiler, compile_request_of(request));
-  return {make_state(stop), std::move(work), on_done};
+  return {std::make_shared<CallState>(), std::move(work), on_done};
 }
 
 Call start_open_compiler(const nb::dict& from, const nb::object& on_done) {
@@ -261,10 +259,8 @@ void bind_compilers(nb::module_& module) {
       });
   module.def("register_target", &register_target_from, nb::arg("traits"));
   module.def("start_open_compiler", &start_open_compiler, nb::arg("options"), nb::arg("on_done").none());
-  module.def("start_compile", &start_compile, nb::arg("compiler"), nb::arg("request"), nb::arg("stop").none(),
-             nb::arg("on_done").none());
-  module.def("start_key", &start_key, nb::arg("compiler"), nb::arg("request"), nb::arg("stop").none(),
-             nb::arg("on_done").none());
+  module.def("start_compile", &start_compile, nb::arg("compiler"), nb::arg("request"), nb::arg("on_done").none());
+  module.def("start_key", &start_key, nb::arg("compiler"), nb::arg("request"), nb::arg("on_done").none());
 }
 
 }  // namespace kernelgen_python

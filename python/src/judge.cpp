@@ -88,16 +88,15 @@ std::unique_ptr<NativeJudge> fake_judge(const Text& record_json) {
 }
 
 Call start_evaluate(const nb::object& judge, const nb::dict& task, const nb::dict& candidate, const nb::dict& options,
-                    const nb::object& progress, const nb::object& stop, const nb::object& on_done) {
-  auto state = make_state(stop);
+                    const nb::object& progress, const nb::object& on_done) {
+  auto state = std::make_shared<CallState>();
   EvaluationRequest request{task_of(task), candidate_of(candidate), options_of(options)};
   auto work = std::make_unique<Evaluating>(*state, judge, std::move(request), progress);
   return {std::move(state), std::move(work), on_done};
 }
 
-Call start_describe(const nb::object& judge, const nb::dict& task, const nb::dict& options, const nb::object& stop,
-                    const nb::object& on_done) {
-  auto state = make_state(stop);
+Call start_describe(const nb::object& judge, const nb::dict& task, const nb::dict& options, const nb::object& on_done) {
+  auto state = std::make_shared<CallState>();
   auto work = std::make_unique<Describing>(*state, judge, task_of(task), options_of(options));
   return {std::move(state), std::move(work), on_done};
 }
@@ -110,18 +109,23 @@ void bind_judge(nb::module_& module) {
       .def_prop_ro("stop_requested", &StopToken::stop_requested, "Whether the call is to stop.")
       .def("wait", &StopToken::wait, nb::arg("seconds"),
            "Waits until the call is to stop, at most so many seconds. True if it is to stop.");
+  nb::class_<StopSource>(module, "StopSource", "Stops the calls that got its token, from any thread.")
+      .def(nb::init<>())
+      .def_prop_ro("token", &StopSource::token, "What calls take as `stop`.")
+      .def("request_stop", &StopSource::request_stop, "Stops them, now and later. They raise Cancelled soon after.");
   nb::class_<Call>(module, "Call")
       .def("wait", &Call::wait)
       .def("result", &Call::result)
+      .def("follow", &Call::follow, nb::arg("token"))
       .def("cancel", &Call::cancel)
       .def_prop_ro("is_done", &Call::is_done);
   module.def("open_judge", &open_judge, nb::arg("python"), nb::arg("cache_dir"), nb::arg("prefix"),
              nb::arg("launch_prefix"), nb::arg("compilers"));
   module.def("fake_judge", &fake_judge, nb::arg("record"));
   module.def("start_evaluate", &start_evaluate, nb::arg("judge"), nb::arg("task"), nb::arg("candidate"),
-             nb::arg("options"), nb::arg("progress").none(), nb::arg("stop").none(), nb::arg("on_done").none());
+             nb::arg("options"), nb::arg("progress").none(), nb::arg("on_done").none());
   module.def("start_describe", &start_describe, nb::arg("judge"), nb::arg("task"), nb::arg("options"),
-             nb::arg("stop").none(), nb::arg("on_done").none());
+             nb::arg("on_done").none());
   module.def("stop_all_calls", &stop_all_calls);
   module.def("forget_calls_after_fork", &forget_calls_after_fork);
   module.def("running_calls", &running_calls);

@@ -118,9 +118,8 @@ LLMRequest llm_request_of(const nb::dict& from) {
   return request;
 }
 
-Call start_complete(const nb::object& model, const nb::dict& request, const nb::object& stop,
-                    const nb::object& on_done) {
-  auto state = make_state(stop);
+Call start_complete(const nb::object& model, const nb::dict& request, const nb::object& on_done) {
+  auto state = std::make_shared<CallState>();
   auto work = std::make_unique<Completing>(*state, model, llm_request_of(request));
   return {std::move(state), std::move(work), on_done};
 }
@@ -134,8 +133,7 @@ void bind_models(nb::module_& module) {
       .def("terms", &terms_of, nb::arg("kind"));
   module.def("open_model", &open_model, nb::arg("spec"), nb::arg("providers"));
   module.def("providers", &list_providers, nb::arg("file"));
-  module.def("start_complete", &start_complete, nb::arg("model"), nb::arg("request"), nb::arg("stop").none(),
-             nb::arg("on_done").none());
+  module.def("start_complete", &start_complete, nb::arg("model"), nb::arg("request"), nb::arg("on_done").none());
 }
 
 }  // namespace kernelgen_python

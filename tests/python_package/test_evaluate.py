@@ -95,6 +95,10 @@ class WorkerTest(unittest.TestCase):
 
         with self.assertRaises(asyncio.CancelledError):
             asyncio.run(begin_and_cancel())
+        source = kernelgen.StopSource()
+        with self.assertRaises(kernelgen.Cancelled):
+            self.judge.evaluate(TASK, SLOW, UNTIMED, stop=source.token,
+                                progress=lambda step: step.phase == "correctness" and source.request_stop())
         self.assertTrue(self.judge.evaluate(TASK, KERNEL, UNTIMED).correct)
 
 

@@ -187,6 +187,61 @@ class RepairTest(unittest.TestCase):
             asyncio.run(begin_and_cancel())
         self.assertTrue(calls_end())
 
+    def test_stopped_from_another_thread(self):
+        judge = FixedJudge()
+        for call in (lambda model, stop: kernelgen.repair(TASK, BROKEN, model, judge, stop=stop),
+                     lambda model, stop: kernelgen.run(TASK, model, judge, policy=UntilCorrect(), stop=stop)):
+            model, source = Waiting(), kernelgen.StopSource()
+            stopper = threading.Thread(target=lambda: (model.began.wait(), source.request_stop()))
+            stopper.start()
+            with self.assertRaises(kernelgen.Cancelled):
+                call(model, source.token)
+            stopper.join()
+            self.assertTrue(calls_end())
+            # The source stays stopped: a later call asks nothing.
+            model.began.clear()
+            with self.assertRaisesRegex(kernelgen.Cancelled, "before it began"):
+                call(model, source.token)
+            self.assertFalse(model.began.is_set())
+
+    def test_one_source_stops_several_calls_and_no_other(self):
+        source, model, other = kernelgen.StopSource(), Waiting(), kernelgen.StopSource()
+        ended = []
+
+        def search():
+            try:
+                kernelgen.repair(TASK, BROKEN, model, FixedJudge(), stop=source.token)
+            except kernelgen.Cancelled as error:
+                ended.append(error)
+
+        searches = [threading.Thread(target=search) for _ in range(3)]
+        for thread in searches:
+            thread.start()
+        model.began.wait()
+        source.request_stop()
+        source.request_stop()
+        for thread in searches:
+            thread.join()
+        self.assertEqual(len(ended), 3)
+        self.assertTrue(source.token.stop_requested)
+        outcome = kernelgen.repair(TASK, BROKEN, Model(lambda request, stop: code("fixed")), FixedJudge(),
+                                   stop=other.token)
+        self.assertEqual(outcome.best, "start/repair1")
+
+    def test_a_token_of_a_callback_stops_calls_inside_it(self):
+        """What a judge of Python asks of another one ends with the search around it."""
+        inner = Waiting()
+
+        class Asking(kernelgen.Benchmarker):
+            def evaluate(self, task, candidate, options=None, *, progress=None, stop=None):
+                kernelgen.repair(TASK, BROKEN, inner, FixedJudge(), stop=stop)
+
+        source = kernelgen.StopSource()
+        threading.Thread(target=lambda: (inner.began.wait(), source.request_stop())).start()
+        with self.assertRaises(kernelgen.Cancelled):
+            kernelgen.repair(TASK, BROKEN, Model(lambda request, stop: code("fixed")), Asking(), stop=source.token)
+        self.assertTrue(calls_end())
+
     def test_nothing_is_kept_after_an_exception(self):
         judge, model = FixedJudge(), Model(lambda request, stop: 1 / 0)
         kept = [weakref.ref(judge), weakref.ref(model)]

@@ -193,7 +193,8 @@ class PythonJudgeTest(unittest.TestCase):
         class Outer(kernelgen.Benchmarker):
             def evaluate(self, task, candidate, options=kernelgen.EvaluationOptions(), *, progress=None, stop=None):
                 began.set()
-                call = _core.start_evaluate(inner, vars(task), vars(candidate), {}, None, stop, None)
+                call = _core.start_evaluate(inner, vars(task), vars(candidate), {}, None, None)
+                call.follow(stop)
                 return kernelgen.EvaluationRecord.from_json(call.wait())
 
         async def begin_and_cancel():
@@ -256,7 +257,7 @@ class ThreadsTest(unittest.TestCase):
 
     def test_other_threads_go_on_while_one_evaluates(self):
         judge = WaitingJudge()
-        waiting = _core.start_evaluate(judge, vars(TASK), vars(KERNEL), {}, None, None, None)
+        waiting = _core.start_evaluate(judge, vars(TASK), vars(KERNEL), {}, None, None)
         self.assertTrue(judge.began.wait(10))
         self.assertEqual(fake_judge().evaluate(TASK, KERNEL).score, 1.5)
         waiting.cancel()
@@ -286,7 +287,7 @@ class ForkTest(unittest.TestCase):
             from support import *
             from kernelgen import _core
             judge = WaitingJudge()
-            call = _core.start_evaluate(judge, vars(TASK), vars(KERNEL), {}, None, None, None)
+            call = _core.start_evaluate(judge, vars(TASK), vars(KERNEL), {}, None, None)
             judge.began.wait(10)
             child = os.fork()
             if child == 0:
@@ -310,7 +311,7 @@ class ForkTest(unittest.TestCase):
             from support import *
             from kernelgen import _core
             judge = WaitingJudge()
-            call = _core.start_evaluate(judge, vars(TASK), vars(KERNEL), {}, None, None, None)
+            call = _core.start_evaluate(judge, vars(TASK), vars(KERNEL), {}, None, None)
             judge.began.wait(10)
             child = multiprocessing.get_context("fork").Process(target=print, args=("child",), daemon=True)
             child.start()
@@ -381,7 +382,7 @@ class ExitTest(unittest.TestCase):
             from support import *
             from kernelgen import _core
             judge = WaitingJudge()
-            call = _core.start_evaluate(judge, vars(TASK), vars(KERNEL), {}, None, None, None)
+            call = _core.start_evaluate(judge, vars(TASK), vars(KERNEL), {}, None, None)
             judge.began.wait(10)
             """)
         self.assertEqual((done.returncode, done.stderr), (0, ""))
