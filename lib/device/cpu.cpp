@@ -171,6 +171,30 @@ std::vector<CpuCache> read_caches(const fs::path& root, int core) {
   return caches;
 }
 
+/// The number of cores that these hardware threads belong to; 0 where one of them is not known.
+int count_cores(const fs::path& root, const std::vector<int>& threads) {
+  std::set<std::vector<int>> cores;
+  for (const int thread : threads) {
+    const auto siblings = parse_list(
+        read_trimmed(root / fmt::format("sys/devices/system/cpu/cpu{}/topology/thread_siblings_list", thread))
+            .value_or(""));
+    if (siblings.empty()) return 0;
+    cores.insert(siblings);
+  }
+  return static_cast<int>(cores.size());
+}
+
+/// In a virtual machine without cpufreq, the kernel reports the one clock that it knows. Elsewhere "cpu MHz" is that of
+/// the moment.
+double read_max_gigahertz(const fs::path& root, int core, const std::map<std::string, std::string>& cpuinfo,
+                          const std::set<std::string_view>& flags) {
+  const auto file = root / fmt::format("sys/devices/system/cpu/cpu{}/cpufreq/cpuinfo_max_freq", core);
+  if (const auto kilohertz = parse_number<double>(read_trimmed(file).value_or(""))) return *kilohertz / 1e6;
+  const auto megahertz = cpuinfo.find("cpu MHz");
+  if (megahertz == cpuinfo.end() || flags.count("hypervisor") == 0) return 0;
+  return parse_number<double>(megahertz->second).value_or(0) / 1e3;
+}
+
 }  // namespace
 
 std::string CpuFacts::to_line() const {
@@ -204,7 +228,10 @@ Result<CpuFacts> read_cpu_facts(const CpuFactsOptions& options) {
   facts.usable_cores = facts.allowed_cores;
   // Rounded down: with a thread more than the quota allows, all threads wait for the slowest.
   if (limits.cores) facts.usable_cores = std::clamp(static_cast<int>(*limits.cores), 1, facts.allowed_cores);
-  facts.caches = read_caches(root, allowed.empty() ? 0 : allowed.front());
+  const int first = allowed.empty() ? 0 : allowed.front();
+  facts.physical_cores = count_cores(root, allowed);
+  facts.max_gigahertz = read_max_gigahertz(root, first, cpuinfo, flags);
+  facts.caches = read_caches(root, first);
   if (const auto total = meminfo.find("MemTotal"); total != meminfo.end()) {
     const std::string_view kilobytes = total->second;
     facts.memory_bytes = parse_number<std::uint64_t>(kilobytes.substr(0, kilobytes.find(' '))).value_or(0) << 10;

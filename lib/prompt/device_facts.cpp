@@ -65,7 +65,12 @@ std::string describe_barriers(const GpuFacts& facts) {
 
 std::vector<DeviceFact> device_facts(const CpuFacts& facts) {
   std::vector<DeviceFact> lines{{"processor", facts.model}};
-  lines.emplace_back("hardware threads for this kernel", std::to_string(facts.usable_cores));
+  auto threads = std::to_string(facts.usable_cores);
+  // With a quota, the threads may run on any of the cores.
+  if (facts.physical_cores > 0 && facts.usable_cores == facts.allowed_cores)
+    threads += fmt::format(" on {} {}", facts.physical_cores, facts.physical_cores == 1 ? "core" : "cores");
+  lines.emplace_back("hardware threads for this kernel", std::move(threads));
+  if (facts.max_gigahertz > 0) lines.emplace_back("clock", fmt::format("at most {:.1f} GHz", facts.max_gigahertz));
   if (!facts.vector_flags.empty())
     lines.emplace_back("vector instructions", fmt::format("{}", fmt::join(facts.vector_flags, ", ")));
   for (const auto& cache : facts.caches)

@@ -33,8 +33,12 @@ struct CpuFacts {
   int usable_cores = 1;
   /// Hardware threads in the affinity mask.
   int allowed_cores = 1;
+  /// Physical cores that these hardware threads belong to; 0: unknown.
+  int physical_cores = 0;
   /// Cores that the cgroup's quota allows, if it has one.
   std::optional<double> quota_cores;
+  /// The highest clock of one core; 0: unknown.
+  double max_gigahertz = 0;
   std::vector<CpuCache> caches;
   /// Main memory, or the cgroup's limit where that is lower.
   std::uint64_t memory_bytes = 0;

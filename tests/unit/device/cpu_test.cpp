@@ -113,6 +113,29 @@ TEST_CASE("an ARM machine that names no model", "[device][cpu]") {
   CHECK(facts.memory_bytes == 0);
 }
 
+TEST_CASE("cores and hardware threads are told apart", "[device][cpu]") {
+  auto files = k_workstation;
+  CHECK(CpuMachine(files).facts().physical_cores == 0);
+  for (const auto& [thread, siblings] : std::map<std::string, std::string>{
+           {"2", "2,10"}, {"3", "3,11"}, {"4", "4-5"}, {"5", "4-5"}, {"6", "6,14"}, {"7", "7,15"}}) {
+    files["sys/devices/system/cpu/cpu" + thread + "/topology/thread_siblings_list"] = siblings + "\n";
+    // Hardware thread 9 is still unknown.
+    CHECK(CpuMachine(files).facts().physical_cores == 0);
+  }
+  files["sys/devices/system/cpu/cpu9/topology/thread_siblings_list"] = "9\n";
+  CHECK(CpuMachine(files).facts().allowed_cores == 7);
+  CHECK(CpuMachine(files).facts().physical_cores == 6);
+}
+
+TEST_CASE("the clock is the highest one, and none that changes", "[device][cpu]") {
+  const auto clock = [](const Files& more) { return CpuMachine(with(k_workstation, more)).facts().max_gigahertz; };
+  CHECK(clock({}) == 0);
+  CHECK(clock({{"sys/devices/system/cpu/cpu2/cpufreq/cpuinfo_max_freq", "3400000\n"}}) == 3.4);
+  CHECK(clock({{"proc/cpuinfo", "flags : fpu hypervisor\ncpu MHz : 2600.000\n"}}) == 2.6);
+  CHECK(clock({{"proc/cpuinfo", "flags : fpu\ncpu MHz : 1200.000\n"}}) == 0);
+  CHECK(clock({{"proc/cpuinfo", "flags : fpu hypervisor\ncpu MHz : fast\n"}}) == 0);
+}
+
 TEST_CASE("the digest of the flags ignores their order and sees their set", "[device][cpu]") {
   const auto digest = [](const std::string& flags) {
     return CpuMachine(Files{{"proc/cpuinfo", "flags : " + flags + "\n"}}).facts().flags_digest;

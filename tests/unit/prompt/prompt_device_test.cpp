@@ -57,6 +57,14 @@ TEST_CASE("device facts are those that are known", "[prompt][device]") {
                                 {"L1 data cache", "32 KiB, shared by 2 hardware threads"},
                                 {"L3 cache", "24 MiB"},
                                 {"memory", "16 GiB"}});
+  facts.allowed_cores = 4;
+  facts.physical_cores = 2;
+  facts.max_gigahertz = 3.4;
+  CHECK(device_facts(facts)[1] == DeviceFact{"hardware threads for this kernel", "4 on 2 cores"});
+  CHECK(device_facts(facts)[2] == DeviceFact{"clock", "at most 3.4 GHz"});
+  // Under a quota the threads may run anywhere.
+  facts.allowed_cores = 16;
+  CHECK(device_facts(facts)[1] == DeviceFact{"hardware threads for this kernel", "4"});
 }
 
 TEST_CASE("without a GPU, prompts are written for the processor, for a GPU by name, or for no device",
