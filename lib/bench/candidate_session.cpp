@@ -48,7 +48,7 @@ CandidateSession::CandidateSession(RunnerKind kind, const EvaluationOptions& opt
       build_time_left_(options.build_timeout) {}
 
 Result<std::string> CandidateSession::start() {
-  KERNELGEN_TRY(runner_, backends_.runners.take(kind_, stop_));
+  KERNELGEN_TRY(runner_, backends_.device.runners->take(kind_, stop_));
   return runner_->isolation();
 }
 

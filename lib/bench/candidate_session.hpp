@@ -124,7 +124,7 @@ class CandidateSession {
   Result<EarlyVerdict> verdict_of_answer(const RunnerAnswer& answer, RunnerStep step);
   void note_prepare_time(const RunnerReply& reply);
   [[nodiscard]] bool is_native() const { return kind_ == RunnerKind::Native; }
-  [[nodiscard]] bool on_device() const { return backends_.gpu.has_value(); }
+  [[nodiscard]] bool on_device() const { return backends_.device.gpu.has_value(); }
   Judge& judge() { return *task_.judge; }
 
   const RunnerKind kind_;

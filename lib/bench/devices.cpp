@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <atomic>
 #include <filesystem>
 #include <list>
 #include <mutex>
@@ -75,6 +76,26 @@ class LocalDevices final : public Devices {
     return PlacedDevice{&gpu.device, gpu.facts.uuid, std::move(reservation)};
   }
 
+  std::vector<Device*> peers(const PlacedDevice& placed, const DeviceRequest& request,
+                             const std::stop_token& stop) override {
+    std::vector<Device*> found;
+    if (!request.asked.empty() || placed.uuid.empty()) return found;
+    for (auto* gpu : equal_gpus(request)) {
+      const auto& uuid = gpu->facts.uuid;
+      if (uuid == placed.uuid || request.tried.contains(uuid) || placement_.is_avoided(uuid)) continue;
+      if (external_work_of(gpu->facts) > 0) continue;
+      // A GPU that nothing was placed on yet is not worth the time.
+      if ((gpu->ready || placement_.active_count(uuid) > 0) && set_up(*gpu, stop)) found.push_back(&gpu->device);
+    }
+    return found;
+  }
+
+  void move(PlacedDevice& placed, Device& peer) override {
+    placed.reservation->move_to(peer.gpu->uuid);
+    placed.device = &peer;
+    placed.uuid = peer.gpu->uuid;
+  }
+
   Result<void> set_up(const PlacedDevice& placed, std::stop_token stop) override {
     Gpu* gpu = nullptr;
     {
@@ -101,7 +122,7 @@ class LocalDevices final : public Devices {
     explicit Gpu(GpuFacts read) : facts(std::move(read)) {}
     const GpuFacts facts;
     std::mutex mutex;
-    bool ready = false;
+    std::atomic<bool> ready = false;
     Device device;
   };
 
@@ -169,6 +190,15 @@ class LocalDevices final : public Devices {
     for (auto& gpu : gpus_)
       if (gpu.facts.uuid == facts.uuid) return gpu;
     return gpus_.emplace_back(facts);
+  }
+
+  /// The GPUs among which a request is placed.
+  std::vector<Gpu*> equal_gpus(const DeviceRequest& request) {
+    std::vector<Gpu*> found;
+    const std::scoped_lock lock(mutex_);
+    if (const auto suitable = suitable_gpus(reading_, request))
+      for (const auto& facts : gpus_like_first(*suitable)) found.push_back(&device_of(facts));
+    return found;
   }
 
   /// Work of others on the GPU: 1 if a worker measures, or the driver says that it works, while this worker has nothing

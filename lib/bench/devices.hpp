@@ -10,6 +10,7 @@
 #include <stop_token>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include <kernelgen/bench/worker.hpp>
 #include <kernelgen/compile/kernel_compiler.hpp>
@@ -54,7 +55,7 @@ struct DeviceRequest {
   std::set<std::string> tried{};
 };
 
-/// A device, with a reservation of it for as long as this object lives.
+/// A device, with a reservation of it for as long as this object lives. The work may move: see Devices::peers().
 struct PlacedDevice {
   /// The device. Requires before use: set_up().
   Device* device = nullptr;
@@ -69,6 +70,12 @@ class Devices {
   virtual ~Devices() = default;
   /// Chooses a device and reserves it. MissingDevice or InvalidArgument when there is none.
   [[nodiscard]] virtual Result<PlacedDevice> place(const DeviceRequest& request, std::stop_token stop) = 0;
+  /// Devices that serve a request as well as the one where it was placed: they are equal and set up, and nothing speaks
+  /// against them. Waits for those that are being set up. None for a request that names its device.
+  [[nodiscard]] virtual std::vector<Device*> peers(const PlacedDevice& placed, const DeviceRequest& request,
+                                                   const std::stop_token& stop) = 0;
+  /// Gives up the reservation for one of a peer, which has a judge for the work.
+  virtual void move(PlacedDevice& placed, Device& peer) = 0;
   /// Makes the device usable; only the first call for a device takes time.
   virtual Result<void> set_up(const PlacedDevice& placed, std::stop_token stop) = 0;
   /// Avoids, for a while, a GPU that could not be used, for requests that name none.

@@ -57,7 +57,7 @@ class Evaluation {
         backends_(std::move(backends)),
         progress_(progress),
         stop_(std::move(stop)),
-        kind_(runner_kind(request.candidate.target, artifact_kind(), backends_.gpu)) {}
+        kind_(runner_kind(request.candidate.target, artifact_kind(), backends_.device.gpu)) {}
 
   Result<EvaluationRecord> run() {
     if (options_.sanitizers.enabled) KERNELGEN_CHECK(check_sanitizers(request_, backends_, stop_));
@@ -105,7 +105,8 @@ class Evaluation {
 
   /// Acquires the device: exclusively, or shared if nothing is timed.
   Result<std::unique_ptr<DeviceGate::Lock>> acquire_device() {
-    return checks_only() ? backends_.gate.acquire_shared(stop_) : backends_.gate.acquire_exclusive(stop_);
+    return checks_only() ? backends_.device.gate->acquire_shared(stop_)
+                         : backends_.device.gate->acquire_exclusive(stop_);
   }
 
   std::optional<DeviceUse> use_now() { return on_device() ? device_use(*session_) : std::nullopt; }
@@ -174,10 +175,10 @@ class Evaluation {
 
   /// Compiles, and then opens the judge. The judge is opened last, because an open judge blocks its device.
   Result<EarlyVerdict> compile_and_open() {
-    const auto task = judge_task(request_.task, options_, backends_.gpu);
+    const auto task = judge_task(request_.task, options_, backends_.device.gpu);
     auto known = backends_.judges.known(task);
-    backends_.runners.prestart(kind_);
-    if (!backends_.compile_for.empty()) backends_.runners.prestart(RunnerKind::Python);
+    backends_.device.runners->prestart(kind_);
+    if (!backends_.compile_for.empty()) backends_.device.runners->prestart(RunnerKind::Python);
     // A task that cannot be admitted does not wait for the compiler.
     std::stop_source compiler_stop;
     const std::stop_callback stopped(stop_, [&] { compiler_stop.request_stop(); });
@@ -192,16 +193,28 @@ class Evaluation {
     known = *std::move(admitted);
     if (!known) known = backends_.judges.known(task);
     if (!known) {
-      KERNELGEN_TRY(known, timed("admit", [&] { return task_of(backends_.judges.open(task, stop_)); }));
+      KERNELGEN_TRY(known, timed("admit", [&] { return task_of(open_judge()); }));
     }
     describe(*known);
     if (!backends_.compile_for.empty()) python_job_ = known->layout.python_job;
     if (auto refused = take(*std::move(compiled))) return refused;
     KERNELGEN_TRY(auto unbuilt, build_ahead(known->layout));
     if (unbuilt) return unbuilt;
-    KERNELGEN_TRY(session_, timed("wait for the judge", [&] { return backends_.judges.open(task, stop_); }));
+    KERNELGEN_TRY(session_, timed("wait for the judge", [&] { return open_judge(); }));
+    describe(*session_);
     candidate_.emplace(kind_, options_, backends_, *session_, stop_);
     return EarlyVerdict();
+  }
+
+  /// Waits for a judge, and goes on on its device.
+  Result<std::unique_ptr<JudgeSession>> open_judge() {
+    KERNELGEN_TRY(auto session,
+                  backends_.judges.open(judge_task(request_.task, options_, backends_.device.gpu), stop_));
+    if (session->moved_to) {
+      backends_.device = *session->moved_to;
+      record_.environment.device_uuid = backends_.device.gpu->uuid;
+    }
+    return session;
   }
 
   using Known = std::optional<AdmittedTask>;
@@ -223,7 +236,7 @@ class Evaluation {
   Result<BuildPermit> permit_build(const std::stop_token& stop) {
     BuildPermit permit;
     if (!on_device()) {
-      KERNELGEN_TRY(permit.lock, backends_.gate.acquire_for_build(stop));
+      KERNELGEN_TRY(permit.lock, backends_.device.gate->acquire_for_build(stop));
     } else if (permit.slot = backends_.compilers.take(stop); !permit.slot) {
       return Error{ErrorCode::Cancelled, "cancelled while waiting for a compiler"};
     }
@@ -253,7 +266,7 @@ class Evaluation {
     record_.labels = task.admission.labels;
     if (backends_.prebuilt != nullptr) record_.labels.push_back(label_of(*backends_.prebuilt));
     if (on_device() && !platform().label.empty()) record_.labels.push_back(platform().label);
-    if (on_device() && contains(backends_.gpu->name, "(stand-in)"))
+    if (on_device() && contains(backends_.device.gpu->name, "(stand-in)"))
       record_.labels.push_back("stand-in for a driver: a time is no result");
     if (backends_.stand_in) record_.labels.push_back(label_of_stand_in(*backends_.stand_in));
   }
@@ -265,11 +278,11 @@ class Evaluation {
       KERNELGEN_TRY(const auto permit, permit_build(stop_));
       KERNELGEN_TRY(auto code, backends_.memory.open_file(artifact_.path));
       KERNELGEN_TRY(auto job, backends_.memory.publish("kernelgen-job", layout.python_job));
-      const auto built = backends_.runners.build_ahead({.description_fd = job->fd(),
-                                                        .code_fd = code->fd(),
-                                                        .builds_key = builds_key(),
-                                                        .memory_limit = options_.memory_limit},
-                                                       build_ahead_limits(options_, on_device()), stop_);
+      const auto built = backends_.device.runners->build_ahead({.description_fd = job->fd(),
+                                                                .code_fd = code->fd(),
+                                                                .builds_key = builds_key(),
+                                                                .memory_limit = options_.memory_limit},
+                                                               build_ahead_limits(options_, on_device()), stop_);
       if (stop_.stop_requested()) return Error{ErrorCode::Cancelled, "the evaluation was cancelled"};
       if (built == BuildAhead::Done) return EarlyVerdict();
       return EarlyVerdict(outcome_of_build_timeout("its import or first call", options_.build_timeout));
@@ -284,7 +297,7 @@ class Evaluation {
           .job = python_job_, .artifact = artifact_.path, .builds_key = builds_key(record), .options = options_};
       auto report = timed_in(record.phases, "compile for " + gpu.architecture, [&]() -> Result<ArchitectureReport> {
         KERNELGEN_TRY(const auto permit, permit_build(stop_));
-        return compile_for(gpu, asked, backends_.runners, backends_.memory, stop_);
+        return compile_for(gpu, asked, *backends_.device.runners, backends_.memory, stop_);
       });
       if (stop_.stop_requested()) return Error{ErrorCode::Cancelled, "the evaluation was cancelled"};
       if (!report) {
@@ -397,7 +410,8 @@ class Evaluation {
   [[nodiscard]] std::string builds_key(const EvaluationRecord& record) const {
     const auto& environment = record.environment;
     auto key = fmt::format("{}\n{}\n{}\n{}\n{}\n{}\n", request_.candidate.id, environment.python, environment.torch,
-                           environment.triton, environment.device, backends_.gpu ? backends_.gpu->driver_version : 0);
+                           environment.triton, environment.device,
+                           backends_.device.gpu ? backends_.device.gpu->driver_version : 0);
     if (backends_.prebuilt != nullptr) key += "prebuilt " + sha256_hex(backends_.prebuilt->bytes) + '\n';
     return sha256_hex(key);
   }
@@ -675,9 +689,9 @@ class Evaluation {
                        options_.hip_cpu.wave_size, k_end);
   }
 
-  [[nodiscard]] bool on_device() const { return backends_.gpu.has_value(); }
+  [[nodiscard]] bool on_device() const { return backends_.device.gpu.has_value(); }
   /// Requires: on_device().
-  [[nodiscard]] const Platform& platform() const { return platform_of(backends_.gpu->vendor); }
+  [[nodiscard]] const Platform& platform() const { return platform_of(backends_.device.gpu->vendor); }
 
   /// Checks whether the clocks and the times of the reference agree, for a correct candidate. Requires: the runner is
   /// gone.
@@ -755,8 +769,10 @@ class Evaluation {
     auto sampling = k_alone_sampling;
     sampling.calls = k_baseline_calls;
     for (const auto kind : options_.baselines.kinds) {
-      const CompiledBaselineRequest asked{
-          .kind = kind, .timeout = options_.baselines.timeout, .sampling = sampling, .machine = backends_.machine};
+      const CompiledBaselineRequest asked{.kind = kind,
+                                          .timeout = options_.baselines.timeout,
+                                          .sampling = sampling,
+                                          .machine = backends_.device.machine};
       KERNELGEN_TRY(auto report, timed(fmt::format("baseline {}", to_string(kind)), [&] {
                       return compare_with_baseline(*session_, asked, timing.candidate_median_ns, stop_);
                     }));
@@ -769,8 +785,8 @@ class Evaluation {
   [[nodiscard]] MemoryFloor memory_floor() const {
     const auto written = session_->layout.output_bytes;
     return {.read_bytes = session_->admission.sensitive_bytes,
-            .written_bytes = written - std::min(written, backends_.gpu->l2_bytes),
-            .bytes_per_second = backends_.gpu->measured_bytes_per_second.value_or(0)};
+            .written_bytes = written - std::min(written, backends_.device.gpu->l2_bytes),
+            .bytes_per_second = backends_.device.gpu->measured_bytes_per_second.value_or(0)};
   }
 
   Judge& judge() { return *session_->judge; }
@@ -802,6 +818,17 @@ RunnerKind runner_kind(Target target, ArtifactKind artifact, const std::optional
   return target == Target::Triton && !gpu ? RunnerKind::PythonInterpreter : RunnerKind::Python;
 }
 
+JudgeDevice judge_device(const GpuFacts& gpu) {
+  return {.vendor = gpu.vendor,
+          .uuid = gpu.uuid,
+          .model = fmt::format("{}, driver {}", gpu.to_line(), gpu.driver_version),
+          .variable = platform_of(gpu.vendor).choosing_variable,
+          .l2_bytes = gpu.l2_bytes,
+          .memory_bytes = gpu.memory_bytes,
+          .bytes_per_second = gpu.measured_bytes_per_second.value_or(0),
+          .memory_sharing = gpu.memory_sharing};
+}
+
 JudgeTask judge_task(const TaskSource& task, const EvaluationOptions& options, const std::optional<GpuFacts>& gpu) {
   JudgeTask asked{.source = task,
                   .precision = options.precision,
@@ -810,14 +837,7 @@ JudgeTask judge_task(const TaskSource& task, const EvaluationOptions& options, c
                   .rtol = options.rtol,
                   .atol = options.atol,
                   .timeout = options.task_timeout};
-  if (gpu)
-    asked.device = JudgeDevice{.vendor = gpu->vendor,
-                               .uuid = gpu->uuid,
-                               .variable = platform_of(gpu->vendor).choosing_variable,
-                               .l2_bytes = gpu->l2_bytes,
-                               .memory_bytes = gpu->memory_bytes,
-                               .bytes_per_second = gpu->measured_bytes_per_second.value_or(0),
-                               .memory_sharing = gpu->memory_sharing};
+  if (gpu) asked.device = judge_device(*gpu);
   return asked;
 }
 

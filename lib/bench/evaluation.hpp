@@ -50,7 +50,7 @@ struct CompiledBaselineRequest {
   /// Time limit for compiling and comparing.
   std::chrono::milliseconds timeout{300'000};
   SamplingLimits sampling;
-  /// EvaluationBackends::machine.
+  /// DeviceBackends::machine.
   std::string machine;
 };
 
@@ -61,8 +61,22 @@ struct AdmittedTask {
   ExchangeLayout layout;
 };
 
+class DeviceGate;
+
+/// What an evaluation uses of one device. Everything borrowed must outlive the evaluation.
+struct DeviceBackends {
+  /// Unset: the processor.
+  std::optional<GpuFacts> gpu;
+  RunnerSource* runners = nullptr;
+  DeviceGate* gate = nullptr;
+  /// Lines that identify machine and device: a time is valid there only.
+  std::string machine{};
+};
+
 /// An admitted task with its judge and its exchange buffers, for one evaluation at a time.
 struct JudgeSession : AdmittedTask {
+  /// The device, where it is another one than that of the task which was opened.
+  std::optional<DeviceBackends> moved_to;
   /// Borrowed from the session's owner.
   Judge* judge = nullptr;
   int exchange_fd = -1;
@@ -84,15 +98,17 @@ struct JudgeSession : AdmittedTask {
   virtual Result<ReferenceSamples> time_compiled(const CompiledBaselineRequest& request, std::stop_token stop) = 0;
 };
 
-/// Opens sessions, one at a time for each device, with a warm judge where there is one.
+/// Opens sessions, one at a time for each device, with a warm judge where there is one. Work moves until its judge is
+/// chosen: an equal device that has nothing to do may open a session in place of the task's own.
 class JudgeSource {
  public:
   virtual ~JudgeSource() = default;
-  /// Waits until the device has no other session and the request is the next in the queue.
+  /// Waits until the device has no other session and the request is the next in the queue, or until another device
+  /// takes it over.
   virtual Result<std::unique_ptr<JudgeSession>> open(const JudgeTask& task, std::stop_token stop) = 0;
-  /// Opens a session at once, or returns null if another one is open or waited for.
+  /// Opens a session on the task's device at once, or returns null if another one is open or waited for.
   virtual Result<std::unique_ptr<JudgeSession>> try_open(const JudgeTask& task, std::stop_token stop) = 0;
-  /// The results of admitting a task that was opened before.
+  /// The results of admitting a task that was opened before, on its device or an equal one.
   virtual std::optional<AdmittedTask> known(const JudgeTask& task) = 0;
 };
 
@@ -135,22 +151,18 @@ class SharedMemorySource {
   virtual Result<std::unique_ptr<Block>> open_file(const std::string& path) = 0;
 };
 
-/// All effects of an evaluation, on one device. Everything is borrowed and must outlive the call.
+/// All effects of an evaluation. Everything is borrowed and must outlive the call.
 struct EvaluationBackends {
-  /// Unset: the processor.
-  std::optional<GpuFacts> gpu;
+  DeviceBackends device;
   /// Unset: candidates are executed by what they are written for.
   std::optional<StandIn> stand_in{};
   JudgeSource& judges;
+  /// For the device and all that work may move to.
   KernelCompiler& compiler;
-  RunnerSource& runners;
-  DeviceGate& gate;
   SharedMemorySource& memory;
   /// Limits the number of compilers that run for GPUs, because measurements need some processors.
   Slots& compilers;
   std::function<std::chrono::steady_clock::time_point()> now;
-  /// Lines that identify machine and device: a time is valid there only.
-  std::string machine{};
   /// The artifact that the client built; null where `compiler` builds it. Then `compiler` publishes it.
   const Prebuilt* prebuilt = nullptr;
   /// Null: candidates are not watched.
@@ -158,6 +170,8 @@ struct EvaluationBackends {
   /// GPUs for which the candidate is compiled as well; see CompileForOptions.
   std::vector<GpuFacts> compile_for{};
 };
+
+[[nodiscard]] JudgeDevice judge_device(const GpuFacts& gpu);
 
 /// The judge's task for an evaluation with these options. Requires: options.threads is resolved.
 [[nodiscard]] JudgeTask judge_task(const TaskSource& task, const EvaluationOptions& options,

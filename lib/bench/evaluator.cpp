@@ -102,21 +102,47 @@ Result<std::optional<StandIn>> stand_in_of(Target target, const Device& device) 
                                                         target == Target::Hip ? advice_for_hip() : std::string_view())};
 }
 
-/// The judges of one device.
-class DeviceJudges final : public JudgeSource {
+DeviceBackends backends_of(const Device& device) {
+  return {
+      .gpu = device.gpu, .runners = device.runners.get(), .gate = device.gate.get(), .machine = machine_text(device)};
+}
+
+/// The judges of the device where an evaluation was placed, and of those to which it may move.
+class PlacedJudges final : public JudgeSource {
  public:
-  DeviceJudges(JudgePool& pool, DeviceGate& gate) : pool_(pool), gate_(gate) {}
+  /// Everything must outlive this object.
+  PlacedJudges(JudgePool& pool, Devices& devices, const DeviceRequest& request, PlacedDevice& placed)
+      : pool_(pool), devices_(devices), request_(request), placed_(placed) {}
+
   Result<std::unique_ptr<JudgeSession>> open(const JudgeTask& task, std::stop_token stop) override {
-    return pool_.open(task, gate_, std::move(stop));
+    KERNELGEN_TRY(auto at_once, try_open(task, stop));
+    if (at_once) return at_once;
+    std::vector<JudgePlace> places{{task, placed_.device->gate.get()}};
+    const auto peers = devices_.peers(placed_, request_, stop);
+    for (const auto* peer : peers) {
+      auto moved = task;
+      moved.device = judge_device(*peer->gpu);
+      places.push_back({std::move(moved), peer->gate.get()});
+    }
+    auto opened = pool_.open(places, std::move(stop));
+    if (opened.place > 0) {
+      // Also after a failure, which is that device's.
+      auto& peer = *peers[opened.place - 1];
+      devices_.move(placed_, peer);
+      if (opened.session) (*opened.session)->moved_to = backends_of(peer);
+    }
+    return std::move(opened.session);
   }
   Result<std::unique_ptr<JudgeSession>> try_open(const JudgeTask& task, std::stop_token stop) override {
-    return pool_.try_open(task, gate_, std::move(stop));
+    return pool_.try_open({task, placed_.device->gate.get()}, std::move(stop));
   }
   std::optional<AdmittedTask> known(const JudgeTask& task) override { return pool_.known(task); }
 
  private:
   JudgePool& pool_;
-  DeviceGate& gate_;
+  Devices& devices_;
+  const DeviceRequest& request_;
+  PlacedDevice& placed_;
 };
 
 class Evaluator final : public LocalBenchmarker {
@@ -171,8 +197,8 @@ class Evaluator final : public LocalBenchmarker {
     resolved.candidate.id =
         make_candidate(request.candidate.target, request.candidate.language, request.candidate.source).id;
     resolved.task.content_id = sha256_hex(request.task.text);
-    const Work<EvaluationRecord> once = [&](const Device& device) {
-      return evaluate_on(device, resolved, {prebuilt, compile_for}, progress, stop);
+    const Work<EvaluationRecord> once = [&](PlacedDevice& placed, const DeviceRequest& where) {
+      return evaluate_on(placed, where, resolved, {prebuilt, compile_for}, progress, stop);
     };
     auto where = device_request(request.candidate.target, resolved.task, resolved.options);
     if (!is_built_in(request.candidate.target)) where.suitable = prebuilt->device;
@@ -186,8 +212,8 @@ class Evaluator final : public LocalBenchmarker {
     resolve_threads(resolved);
     auto source = task;
     source.content_id = sha256_hex(task.text);
-    const Work<TaskDescription> once = [&](const Device& device) {
-      return describe_on(device, source, resolved, stop);
+    const Work<TaskDescription> once = [&](const PlacedDevice& placed, const DeviceRequest&) {
+      return describe_on(*placed.device, source, resolved, stop);
     };
     return run_with_retry(device_request(Target::Torch, source, resolved), once, {}, stop);
   }
@@ -199,7 +225,9 @@ class Evaluator final : public LocalBenchmarker {
     resolve_threads(what.options);
     what.candidate.id = make_candidate(what.candidate.target, what.candidate.language, what.candidate.source).id;
     what.task.content_id = sha256_hex(what.task.text);
-    const Work<Profile> once = [&](const Device& device) { return profile_on(device, resolved, stop); };
+    const Work<Profile> once = [&](const PlacedDevice& placed, const DeviceRequest&) {
+      return profile_on(*placed.device, resolved, stop);
+    };
     return run_with_retry(device_request(what.candidate.target, what.task, what.options), once, {}, stop);
   }
 
@@ -213,8 +241,9 @@ class Evaluator final : public LocalBenchmarker {
   }
 
  private:
+  /// Work on the device where a request was placed. It may move to another one.
   template <class Value>
-  using Work = std::function<Result<Value>(const Device&)>;
+  using Work = std::function<Result<Value>(PlacedDevice&, const DeviceRequest&)>;
 
   /// The result of one attempt, and its device.
   template <class Value>
@@ -254,9 +283,9 @@ class Evaluator final : public LocalBenchmarker {
     if (retry.reason.empty()) return std::move(first.result);
     const bool require_other = retry.device == DeviceChoice::RequireOther;
     if (retry.device != DeviceChoice::Any) request.tried.insert(first.device);
-    const Work<Value> announced = [&](const Device& device) {
+    const Work<Value> announced = [&](PlacedDevice& placed, const DeviceRequest& where) {
       if (progress) progress({"again", retry.reason});
-      return once(device);
+      return once(placed, where);
     };
     ExhaustedDevices exhausted;
     if (require_other) exhausted = {.devices = {first.device}, .why = first.result.error()};
@@ -276,10 +305,10 @@ class Evaluator final : public LocalBenchmarker {
     while (true) {
       auto placed = devices_->place(request, stop);
       if (!placed) return {std::move(placed).error()};
-      const auto uuid = placed->uuid;
-      if (exhausted.devices.contains(uuid)) return {std::move(exhausted.why), uuid};
+      if (exhausted.devices.contains(placed->uuid)) return {std::move(exhausted.why), placed->uuid};
       limit_compilers();
-      auto result = set_up_and_run(*placed, once, stop);
+      auto result = set_up_and_run(*placed, request, once, stop);
+      const auto uuid = placed->uuid;
       const bool unusable = !result && !uuid.empty() && is_device_failure(result.error().code);
       // The device is quarantined before its reservation ends, or it would look like the best one.
       if (unusable) devices_->quarantine(uuid);
@@ -297,9 +326,10 @@ class Evaluator final : public LocalBenchmarker {
   }
 
   template <class Value>
-  Result<Value> set_up_and_run(const PlacedDevice& placed, const Work<Value>& once, const std::stop_token& stop) {
+  Result<Value> set_up_and_run(PlacedDevice& placed, const DeviceRequest& request, const Work<Value>& once,
+                               const std::stop_token& stop) {
     KERNELGEN_CHECK(devices_->set_up(placed, stop));
-    return once(*placed.device);
+    return once(placed, request);
   }
 
   template <class Value>
@@ -339,8 +369,10 @@ class Evaluator final : public LocalBenchmarker {
     return choose_architectures(catalog, asked.architectures);
   }
 
-  Result<EvaluationRecord> evaluate_on(const Device& device, const EvaluationRequest& request, const Extras& extras,
+  Result<EvaluationRecord> evaluate_on(PlacedDevice& placed, const DeviceRequest& where,
+                                       const EvaluationRequest& request, const Extras& extras,
                                        const ProgressCallback& progress, std::stop_token stop) {
+    const auto& device = *placed.device;
     const auto* prebuilt = extras.prebuilt;
     if (device.gpu && prebuilt == nullptr && has_device_extension(request.candidate.source))
       KERNELGEN_CHECK(find_extension_compiler(platform_of(device.gpu->vendor), options_.python, options_.environment));
@@ -352,18 +384,15 @@ class Evaluator final : public LocalBenchmarker {
     record.environment.stand_in = stand_in;
     std::unique_ptr<KernelCompiler> publisher;
     if (prebuilt != nullptr) publisher = make_prebuilt_compiler(*prebuilt, artifact_store(options_));
-    DeviceJudges judges(*judges_, *device.gate);
+    PlacedJudges judges(*judges_, *devices_, where, placed);
     return evaluate_candidate(adapted, std::move(record),
-                              {.gpu = device.gpu,
+                              {.device = backends_of(device),
                                .stand_in = stand_in,
                                .judges = judges,
                                .compiler = publisher ? *publisher : *device.compiler,
-                               .runners = *device.runners,
-                               .gate = *device.gate,
                                .memory = *memory_,
                                .compilers = compilers_,
                                .now = std::chrono::steady_clock::now,
-                               .machine = machine_text(device),
                                .prebuilt = prebuilt,
                                .sanitizers = sanitizers_.get(),
                                .compile_for = extras.compile_for},
@@ -372,7 +401,8 @@ class Evaluator final : public LocalBenchmarker {
 
   Result<TaskDescription> describe_on(const Device& device, const TaskSource& task, const EvaluationOptions& options,
                                       std::stop_token stop) {
-    KERNELGEN_TRY(auto session, judges_->open(judge_task(task, options, device.gpu), *device.gate, stop));
+    auto opened = judges_->open({{judge_task(task, options, device.gpu), device.gate.get()}}, stop);
+    KERNELGEN_TRY(const auto session, std::move(opened.session));
     auto description = session->description;
     description.labels = session->admission.labels;
     // The judge may have been started for a task with another name and the same text.

@@ -96,45 +96,35 @@ class ProcessJudgePool final : public JudgePool {
     return false;
   }
 
-  Result<std::unique_ptr<JudgeSession>> open(const JudgeTask& task, DeviceGate& gate, std::stop_token stop) override {
-    WaitingRequest request{judge_key(task), device_of(task)};
+  PlacedJudge open(const std::vector<JudgePlace>& places, std::stop_token stop) override {
+    WaitingRequest request;
+    for (const auto& place : places) request.places.push_back({judge_key(place.task), place.task.device});
     std::unique_lock lock(mutex_);
-    const auto place = waiting_.insert(waiting_.end(), std::move(request));
-    const bool mine = changed_.wait(lock, stop, [&] { return !in_use(place->device) && is_next(*place); });
-    for (auto earlier = waiting_.begin(); mine && earlier != place; ++earlier)
-      if (earlier->device == place->device) ++earlier->overtaken;
-    const auto me = std::move(*place);
-    waiting_.erase(place);
-    if (mine) return take(std::move(lock), me.key, task, gate, std::move(stop));
+    const auto me = waiting_.insert(waiting_.end(), std::move(request));
+    std::optional<std::size_t> chosen;
+    changed_.wait(lock, stop, [&] { return (chosen = find_place(*me)).has_value(); });
+    for (auto earlier = waiting_.begin(); chosen == 0U && earlier != me; ++earlier)
+      if (earlier->home().name() == me->home().name()) ++earlier->overtaken;
+    waiting_.erase(me);
     changed_.notify_all();
-    return Error{ErrorCode::Cancelled, "cancelled while waiting for the judge"};
+    if (!chosen) return {Error{ErrorCode::Cancelled, "cancelled while waiting for the judge"}};
+    return {take(std::move(lock), places[*chosen], std::move(stop)), *chosen};
   }
 
-  Result<std::unique_ptr<JudgeSession>> try_open(const JudgeTask& task, DeviceGate& gate,
-                                                 std::stop_token stop) override {
-    const auto key = judge_key(task);
-    const auto device = device_of(task);
+  Result<std::unique_ptr<JudgeSession>> try_open(const JudgePlace& place, std::stop_token stop) override {
     std::unique_lock lock(mutex_);
-    const bool queue =
-        std::any_of(waiting_.begin(), waiting_.end(), [&](const auto& one) { return one.device == device; });
-    if (queue || in_use(device)) return std::unique_ptr<JudgeSession>();
-    return take(std::move(lock), key, task, gate, std::move(stop));
+    if (!is_free(device_of(place.task))) return std::unique_ptr<JudgeSession>();
+    return take(std::move(lock), place, std::move(stop));
   }
 
   JudgeState state_of(const JudgeTask& task) override {
-    const auto key = judge_key(task);
-    const auto device = device_of(task);
+    const Place place{judge_key(task), task.device};
     const std::scoped_lock lock(mutex_);
-    if (find(key) != judges_.end()) return JudgeState::Warm;
-    std::uint64_t kept = 0;
-    for (const auto& judge : judges_)
-      if (judge->device == device) kept += judge->kept_bytes;
-    const bool room = count_on(device) < options_.max_warm && (!task.device || kept <= idle_bytes(*task.device));
-    return room ? JudgeState::Cold : JudgeState::Evicts;
+    return state_of(place);
   }
 
   std::optional<AdmittedTask> known(const JudgeTask& task) override {
-    const auto key = judge_key(task);
+    const auto key = admission_key(task);
     const std::scoped_lock lock(mutex_);
     const auto found = known_.find(key);
     return found == known_.end() ? std::nullopt : std::optional(found->second);
@@ -160,20 +150,78 @@ class ProcessJudgePool final : public JudgePool {
     JudgeTask task_;
   };
 
-  /// A request that waits for a judge.
-  struct WaitingRequest {
+  /// A device for a task.
+  struct Place {
     std::string key;
-    /// UUID; empty: the processor.
-    std::string device;
-    int overtaken = 0;
+    /// Unset: the processor.
+    std::optional<JudgeDevice> device;
+    [[nodiscard]] const std::string& name() const { return name_of(device); }
   };
 
-  static std::string device_of(const JudgeTask& task) { return task.device ? task.device->uuid : std::string(); }
+  /// A request that waits for a judge.
+  struct WaitingRequest {
+    /// The first is that of the device where it waits.
+    std::vector<Place> places;
+    int overtaken = 0;
+    [[nodiscard]] const Place& home() const { return places.front(); }
+  };
+
+  /// The device's UUID; empty: the processor.
+  static const std::string& name_of(const std::optional<JudgeDevice>& device) {
+    static const std::string processor;
+    return device ? device->uuid : processor;
+  }
+  static const std::string& device_of(const JudgeTask& task) { return name_of(task.device); }
 
   /// True if a judge of the device is in use. Requires, like all functions up to take(): the mutex is held.
   [[nodiscard]] bool in_use(const std::string& device) const {
     return std::any_of(judges_.begin(), judges_.end(),
                        [&](const auto& judge) { return judge->busy && judge->device == device; });
+  }
+
+  /// True if a device has nothing to do.
+  [[nodiscard]] bool is_free(const std::string& device) const {
+    return !in_use(device) &&
+           std::none_of(waiting_.begin(), waiting_.end(), [&](const auto& one) { return one.home().name() == device; });
+  }
+
+  [[nodiscard]] JudgeState state_of(const Place& place) const {
+    if (find(place.key) != judges_.end()) return JudgeState::Warm;
+    std::uint64_t kept = 0;
+    for (const auto& judge : judges_)
+      if (judge->device == place.name()) kept += judge->kept_bytes;
+    const bool room =
+        count_on(place.name()) < options_.max_warm && (!place.device || kept <= idle_bytes(*place.device));
+    return room ? JudgeState::Cold : JudgeState::Evicts;
+  }
+
+  /// The index of the place that may judge a request now.
+  [[nodiscard]] std::optional<std::size_t> find_place(const WaitingRequest& request) const {
+    if (!in_use(request.home().name()) && is_next(request)) return 0;
+    for (std::size_t i = 1; i < request.places.size(); ++i)
+      if (const auto& name = request.places[i].name(); is_free(name) && taken_over_by(name) == &request) return i;
+    return std::nullopt;
+  }
+
+  /// The request that a free device takes over; null: none.
+  [[nodiscard]] const WaitingRequest* taken_over_by(const std::string& device) const {
+    std::vector<const WaitingRequest*> requests;
+    std::vector<MovableRequest> movable;
+    std::map<std::string, int> ahead;
+    for (const auto& one : waiting_) {
+      const auto& home = one.home();
+      auto [count, is_first] = ahead.try_emplace(home.name(), 0);
+      if (is_first) count->second = in_use(home.name()) ? 1 : 0;
+      const auto here = std::find_if(one.places.begin(), one.places.end(),
+                                     [&](const Place& place) { return place.name() == device; });
+      if (here != one.places.end()) {
+        requests.push_back(&one);
+        movable.push_back({.ahead = count->second, .there = state_of(home), .here = state_of(*here)});
+      }
+      ++count->second;
+    }
+    const auto chosen = request_to_take_over(movable);
+    return chosen ? requests[*chosen] : nullptr;
   }
 
   [[nodiscard]] Judges::const_iterator find(const std::string& key) const {
@@ -194,20 +242,22 @@ class ProcessJudgePool final : public JudgePool {
     std::vector<const WaitingRequest*> requests;
     std::vector<QueuedRequest> queue;
     for (const auto& one : waiting_) {
-      if (one.device != request.device) continue;
+      if (one.home().name() != request.home().name()) continue;
       requests.push_back(&one);
-      queue.push_back({.warm = find(one.key) != judges_.end(), .overtaken = one.overtaken});
+      queue.push_back({.warm = find(one.home().key) != judges_.end(), .overtaken = one.overtaken});
     }
     return requests.at(next_in_queue(queue)) == &request;
   }
 
   /// Takes the judge of a task. Requires: no judge of its device is in use.
-  Result<std::unique_ptr<JudgeSession>> take(std::unique_lock<std::mutex> lock, const std::string& key,
-                                             const JudgeTask& task, DeviceGate& gate, std::stop_token stop) {
+  Result<std::unique_ptr<JudgeSession>> take(std::unique_lock<std::mutex> lock, const JudgePlace& place,
+                                             std::stop_token stop) {
+    const auto& task = place.task;
+    const auto key = judge_key(task);
     if (const auto found = find(key); found != judges_.end()) {
       (*found)->busy = true;
       judges_.splice(judges_.begin(), judges_, found);
-      remember(*judges_.front());
+      remember(*judges_.front(), task);
       return open_session(*judges_.front(), task);
     }
     judges_.push_front(std::make_unique<WarmJudge>());
@@ -217,13 +267,13 @@ class ProcessJudgePool final : public JudgePool {
     auto ended = trim(judge.device, task.device);
     lock.unlock();
     ended.clear();
-    if (auto started = start(judge, task, gate, stop); !started) {
+    if (auto started = start(judge, task, *place.gate, stop); !started) {
       give_back(judge, Health::Broken);
       return std::move(started).error();
     }
     lock.lock();
     if (judge.device_arena) judge.kept_bytes = judge.device_arena->kept_bytes;
-    remember(judge);
+    remember(judge, task);
     return open_session(judge, task);
   }
 
@@ -235,8 +285,8 @@ class ProcessJudgePool final : public JudgePool {
     return held;
   }
 
-  void remember(const WarmJudge& judge) {
-    const auto [place, is_new] = known_.try_emplace(judge.key, judge.task);
+  void remember(const WarmJudge& judge, const JudgeTask& task) {
+    const auto [place, is_new] = known_.try_emplace(admission_key(task), judge.task);
     if (!is_new) return;
     place->second.admission.cached.clear();
     if (known_.size() <= k_most_known) return;
@@ -365,7 +415,7 @@ class ProcessJudgePool final : public JudgePool {
     const auto directory = std::filesystem::path(options_.cache_dir) / "admissions";
     if (!make_directories(directory)) return {};
     const auto text = fmt::format("format {}\nharness {}\npython {}\ntorch {}\n{}", k_admission_format, harness_,
-                                  facts.python, facts.torch, judge_key(task));
+                                  facts.python, facts.torch, admission_key(task));
     return (directory / (sha256_hex(text) + ".json")).string();
   }
 
@@ -380,6 +430,7 @@ class ProcessJudgePool final : public JudgePool {
   std::uint64_t version_ = 0;
   /// Waiting requests in the order of arrival.
   std::list<WaitingRequest> waiting_;
+  /// Admitted tasks, by admission_key().
   std::map<std::string, AdmittedTask> known_;
   /// Judges, most recently used first.
   Judges judges_;
@@ -403,14 +454,26 @@ Result<std::string> digest_of(const std::filesystem::path& directory) {
 
 }  // namespace
 
-std::string judge_key(const JudgeTask& task) {
-  std::string text = fmt::format("precision {}\ntask {}\nthreads {}\n", to_string(task.precision),
-                                 task.source.content_id, task.threads);
-  if (task.device) text += fmt::format("device {}\n", task.device->uuid);
+namespace {
+
+/// `device`: the line that tells devices apart.
+std::string key_of(const JudgeTask& task, const std::string& device) {
+  std::string text = fmt::format("precision {}\ntask {}\nthreads {}\n{}", to_string(task.precision),
+                                 task.source.content_id, task.threads, device);
   if (task.rtol) text += fmt::format("rtol {}\n", *task.rtol);
   if (task.atol) text += fmt::format("atol {}\n", *task.atol);
   for (const auto& [name, value] : task.shrink) text += fmt::format("shrink {} {}\n", name, value);
   return text;
+}
+
+}  // namespace
+
+std::string judge_key(const JudgeTask& task) {
+  return key_of(task, task.device ? fmt::format("device {}\n", task.device->uuid) : std::string());
+}
+
+std::string admission_key(const JudgeTask& task) {
+  return key_of(task, task.device ? fmt::format("model {}\n", task.device->model) : std::string());
 }
 
 Result<std::unique_ptr<JudgePool>> make_judge_pool(JudgePoolOptions options, SharedMemorySource& memory) {

@@ -26,19 +26,34 @@ struct JudgePoolOptions {
 
 /// Identifies a task for a judge, as sorted lines that a person can read.
 [[nodiscard]] std::string judge_key(const JudgeTask& task);
+/// Identifies the admission of a task, in the same way: equal devices share it.
+[[nodiscard]] std::string admission_key(const JudgeTask& task);
+
+/// A device that may judge a task.
+struct JudgePlace {
+  /// The task, with this device.
+  JudgeTask task;
+  /// The gate of the device, which a judge shares while it starts.
+  DeviceGate* gate = nullptr;
+};
+
+/// A session, or why a judge could not be started, and the index of the place.
+struct PlacedJudge {
+  Result<std::unique_ptr<JudgeSession>> session;
+  std::size_t place = 0;
+};
 
 /// Judges, one per task, device, precision and options; one on each device is in use at a time. Thread-safe. Use it in
 /// a child subreaper only.
 class JudgePool {
  public:
   virtual ~JudgePool() = default;
-  /// Waits until no judge of the device is in use and the request is next_in_queue(). While a judge starts, it shares
-  /// its device through `gate`.
-  virtual Result<std::unique_ptr<JudgeSession>> open(const JudgeTask& task, DeviceGate& gate, std::stop_token stop) = 0;
+  /// Waits until no judge of the first place is in use and the request is next_in_queue() there, or until another place
+  /// has nothing to do and this is its request_to_take_over(). Requires: the places are equal devices, at least one.
+  virtual PlacedJudge open(const std::vector<JudgePlace>& places, std::stop_token stop) = 0;
   /// Opens a session at once, or returns null if it would have to wait.
-  virtual Result<std::unique_ptr<JudgeSession>> try_open(const JudgeTask& task, DeviceGate& gate,
-                                                         std::stop_token stop) = 0;
-  /// The results of admitting a task, if a judge of this pool has admitted it.
+  virtual Result<std::unique_ptr<JudgeSession>> try_open(const JudgePlace& place, std::stop_token stop) = 0;
+  /// The results of admitting a task, if a judge of this pool has admitted it, on this device or an equal one.
   virtual std::optional<AdmittedTask> known(const JudgeTask& task) = 0;
   /// Whether a task has a judge now.
   virtual JudgeState state_of(const JudgeTask& task) = 0;

@@ -5,6 +5,18 @@
 namespace kernelgen {
 inline namespace v0 {
 
+int startup_cost(JudgeState state) {
+  switch (state) {
+    case JudgeState::Warm:
+      return 0;
+    case JudgeState::Cold:
+      return 1;
+    case JudgeState::Evicts:
+      return 2;
+  }
+  return 0;
+}
+
 std::size_t next_in_queue(std::span<const QueuedRequest> waiting) {
   const auto first = [&](auto holds) {
     return static_cast<std::size_t>(std::find_if(waiting.begin(), waiting.end(), holds) - waiting.begin());
@@ -13,6 +25,16 @@ std::size_t next_in_queue(std::span<const QueuedRequest> waiting) {
   if (patient < waiting.size()) return patient;
   const auto warm = first([](const QueuedRequest& turn) { return turn.warm; });
   return warm < waiting.size() ? warm : 0;
+}
+
+std::optional<std::size_t> request_to_take_over(std::span<const MovableRequest> waiting) {
+  std::optional<std::size_t> best;
+  for (std::size_t i = 0; i < waiting.size(); ++i) {
+    const auto& one = waiting[i];
+    if (startup_cost(one.here) >= one.ahead + startup_cost(one.there)) continue;
+    if (!best || startup_cost(one.here) < startup_cost(waiting[*best].here)) best = i;
+  }
+  return best;
 }
 
 }  // namespace v0

@@ -1,13 +1,25 @@
 #pragma once
 
 /// \file
-/// The order of requests that wait for the judge of one device.
+/// The order of requests that wait for the judge of one device, and which of them another device takes over.
 
 #include <cstddef>
+#include <optional>
 #include <span>
 
 namespace kernelgen {
 inline namespace v0 {
+
+/// Whether a device has a judge of a task.
+enum class JudgeState {
+  Warm,    ///< the judge is there
+  Cold,    ///< it has to be started
+  Evicts,  ///< it has to be started, and another judge ends for it
+};
+
+/// The cost of starting a judge. All work here is in units of one evaluation: starting a judge takes about as long, and
+/// a judge that ends for it will have to be started again.
+[[nodiscard]] int startup_cost(JudgeState state);
 
 /// A request that waits for a judge.
 struct QueuedRequest {
@@ -23,6 +35,19 @@ inline constexpr int k_most_overtakes = 16;
 /// The index of the next request: the first one with a warm judge, else the first; but no request is overtaken more
 /// than k_most_overtakes times. Requires: `waiting` is not empty and in the order of arrival.
 [[nodiscard]] std::size_t next_in_queue(std::span<const QueuedRequest> waiting);
+
+/// A request that waits for a judge, as an equal device sees it that has nothing to do.
+struct MovableRequest {
+  /// The evaluations that its own device makes before it, with the current one.
+  int ahead = 0;
+  JudgeState there = JudgeState::Cold;  ///< its judge on its own device
+  JudgeState here = JudgeState::Cold;   ///< its judge on the device that has nothing to do
+};
+
+/// The index of the request that such a device takes over: one that it begins before its own device would, the first of
+/// those with the judge that costs least to start. Nothing if none gains. Requires: `waiting` is in the order of
+/// arrival.
+[[nodiscard]] std::optional<std::size_t> request_to_take_over(std::span<const MovableRequest> waiting);
 
 }  // namespace v0
 }  // namespace kernelgen

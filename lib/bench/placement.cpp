@@ -27,18 +27,6 @@ constexpr int k_compilers_part = 4;
 
 }  // namespace
 
-int startup_cost(JudgeState state) {
-  switch (state) {
-    case JudgeState::Warm:
-      return 0;
-    case JudgeState::Cold:
-      return 1;
-    case JudgeState::Evicts:
-      return 2;
-  }
-  return 0;
-}
-
 std::size_t least_loaded_device(std::span<const DeviceLoad> devices) {
   const auto order = [](const DeviceLoad& device) {
     return std::tuple(device.quarantined, device.tried, device.work + startup_cost(device.judge), device.work,
@@ -56,10 +44,30 @@ int max_parallel_compilers(int gpus, int cores) {
 
 Placement::Reservation::~Reservation() {
   const std::scoped_lock lock(placement_.mutex_);
-  auto& device = placement_.devices_.at(device_);
-  device.work -= work_;
-  const auto task = device.tasks.find(task_);
-  if (--task->second == 0) device.tasks.erase(task);
+  placement_.remove(device_, task_, work_);
+}
+
+void Placement::Reservation::move_to(const std::string& device) {
+  const std::scoped_lock lock(placement_.mutex_);
+  placement_.remove(device_, task_, work_);
+  device_ = device;
+  work_ = 1;
+  placement_.add(device_, task_, work_);
+}
+
+/// Requires, like remove(): the mutex is held.
+void Placement::add(const std::string& device, const std::string& task, int work) {
+  auto& to = devices_[device];
+  to.work += work;
+  to.last_placed = ++placed_;
+  ++to.tasks[task];
+}
+
+void Placement::remove(const std::string& device, const std::string& task, int work) {
+  auto& from = devices_.at(device);
+  from.work -= work;
+  const auto found = from.tasks.find(task);
+  if (--found->second == 0) from.tasks.erase(found);
 }
 
 std::unique_ptr<Placement::Reservation> Placement::reserve(const std::string& task,
@@ -81,10 +89,7 @@ std::unique_ptr<Placement::Reservation> Placement::reserve(const std::string& ta
   const auto index = least_loaded_device(loads);
   const int work = 1 + startup_cost(loads[index].judge);
   auto reservation = std::make_unique<Reservation>(*this, index, choices[index].device, task, work);
-  auto& device = devices_[choices[index].device];
-  device.work += work;
-  device.last_placed = ++placed_;
-  ++device.tasks[task];
+  add(choices[index].device, task, work);
   return reservation;
 }
 
@@ -102,6 +107,14 @@ int Placement::used_gpus() const {
   return static_cast<int>(std::count_if(devices_.begin(), devices_.end(), [](const auto& one) {
     return !one.first.empty() && !one.second.tasks.empty();
   }));
+}
+
+bool Placement::is_avoided(const std::string& device) const {
+  const std::scoped_lock lock(mutex_);
+  const auto found = devices_.find(device);
+  if (found == devices_.end()) return false;
+  const auto now = now_();
+  return now < found->second.quarantined_until || now < found->second.shared_until;
 }
 
 void Placement::quarantine(const std::string& device) {

@@ -14,19 +14,10 @@
 #include <string>
 #include <vector>
 
+#include "bench/judge_queue.hpp"
+
 namespace kernelgen {
 inline namespace v0 {
-
-/// Whether a device has a judge of a task.
-enum class JudgeState {
-  Warm,    ///< the judge is there
-  Cold,    ///< it has to be started
-  Evicts,  ///< it has to be started, and another judge ends for it
-};
-
-/// The cost of starting a judge. All work here is in units of one evaluation: starting a judge takes about as long, and
-/// a judge that ends for it will have to be started again.
-[[nodiscard]] int startup_cost(JudgeState state);
 
 /// The load of a device when an evaluation is placed.
 struct DeviceLoad {
@@ -77,13 +68,15 @@ class Placement {
     ~Reservation();
     /// The index of the choice.
     [[nodiscard]] std::size_t index() const { return index_; }
+    /// Gives it up for a share of another device, where the evaluation has a judge.
+    void move_to(const std::string& device);
 
    private:
     Placement& placement_;
     const std::size_t index_;
-    const std::string device_;
+    std::string device_;
     const std::string task_;
-    const int work_;
+    int work_;
   };
 
   /// Chooses a device and reserves it. Evaluations that share a judge have the same `task`. Requires: `choices` is not
@@ -93,6 +86,8 @@ class Placement {
   [[nodiscard]] int active_count(const std::string& device) const;
   /// The number of GPUs with an evaluation.
   [[nodiscard]] int used_gpus() const;
+  /// True if a device is in quarantine, or foreign processes use it.
+  [[nodiscard]] bool is_avoided(const std::string& device) const;
   /// Quarantines a device that could not be used: for a minute, and for twice as long each time that it happens again
   /// soon after, up to 16 minutes.
   void quarantine(const std::string& device);
@@ -100,6 +95,9 @@ class Placement {
   void mark_shared(const std::string& device);
 
  private:
+  void add(const std::string& device, const std::string& task, int work);
+  void remove(const std::string& device, const std::string& task, int work);
+
   struct Device {
     int work = 0;
     std::uint64_t last_placed = 0;

@@ -16,7 +16,8 @@ namespace {
 constexpr std::string_view k_unsupported_fence = "[-Wtsan]";
 
 std::vector<SanitizerTool> tools_for(const EvaluationRequest& request, const EvaluationBackends& backends) {
-  auto tools = sanitizer_tools(request.candidate.target, backends.gpu ? &platform_of(backends.gpu->vendor) : nullptr);
+  const auto& gpu = backends.device.gpu;
+  auto tools = sanitizer_tools(request.candidate.target, gpu ? &platform_of(gpu->vendor) : nullptr);
   // A process that calls the candidate knows kernelgen's own targets.
   if (backends.prebuilt != nullptr || backends.stand_in) tools.clear();
   return tools;
@@ -56,7 +57,7 @@ SanitizeRequest sanitize_request(const EvaluationRequest& request, const Evaluat
                    .artifact = std::move(artifact),
                    .precision = request.options.precision,
                    .shrink = request.options.shrink,
-                   .gpu = backends.gpu,
+                   .gpu = backends.device.gpu,
                    .counters = Counters::None},
           .directory = directory,
           .threads = request.options.threads,
@@ -118,7 +119,7 @@ Result<void> watch_candidate(const EvaluationRequest& request, const Artifact& a
       continue;
     }
     // A build and a watched call disturb measurements.
-    KERNELGEN_TRY(const auto lock, backends.gate.acquire_shared(stop));
+    KERNELGEN_TRY(const auto lock, backends.device.gate->acquire_shared(stop));
     KERNELGEN_TRY(auto path, build_for(tool, request, artifact, backends, report, stop));
     if (!path) {
       record.sanitizers.push_back(std::move(report));

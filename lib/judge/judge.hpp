@@ -25,6 +25,8 @@ struct JudgeDevice {
   /// GpuFacts::vendor.
   std::string vendor;
   std::string uuid;
+  /// Model and driver: admissions hold for all devices with the same.
+  std::string model{};
   /// Platform::choosing_variable.
   std::string variable{};
   std::uint64_t l2_bytes = 0;

@@ -106,8 +106,31 @@ class Checked(Node):
         relu = task("relu")
         for code, kind in ((WRONG, "accuracy"), (RELU, "correct")):
             ids = [worker.evaluate(relu, worker_client.make_candidate("cuda", code), CHECKED) for _ in range(4)]
-            devices = sorted(self.judged(worker.wait(number), (kind,)) for number in ids)
-            self.assertEqual(devices, [FIRST, FIRST, THIRD, THIRD])
+            # One that is done early may take over what waits for the other.
+            self.assertEqual({self.judged(worker.wait(number), (kind,)) for number in ids}, {FIRST, THIRD})
+
+    def test_a_gpu_with_nothing_to_do_takes_over_what_waits_for_another(self):
+        worker = self.start()
+        relu = task("relu")
+        slow = worker.evaluate(relu, worker_client.make_candidate("cuda", SLOW), {**CHECKED, "device": "0"})
+        # The others are placed on both: an evaluation that is under way and a judge that starts are two units of work.
+        quick = [worker.evaluate(relu, worker_client.make_candidate("cuda", WRONG), CHECKED) for _ in range(6)]
+        # The first lasts a minute for each of its calls, so none of these has waited for it.
+        self.assertEqual([self.judged(worker.wait(number), ("accuracy",)) for number in quick], [THIRD] * 6)
+        worker.cancel(slow)
+        self.assertEqual(worker.wait(slow).error["code"], "cancelled")
+        # Afterwards, both are used again.
+        self.assertEqual({self.judged(worker.judge(one, "cuda", RELU, CHECKED))
+                          for one in (task("one", "torch.relu(x) * 1"), task("two", "torch.relu(x) * 2 / 2"))},
+                         {FIRST, THIRD})
+
+    def test_gpus_of_one_model_share_the_admission_of_a_task(self):
+        worker = self.start()
+        relu = task("relu")
+        for device, admits in (("0", True), ("2", False), ("1", True)):
+            answer = worker.judge(relu, "cuda", RELU, {**CHECKED, "device": device})
+            self.judged(answer)
+            self.assertEqual("admit" in [phase["name"] for phase in answer.record["phases"]], admits, device)
 
     def test_one_at_a_time_stays_with_its_judge(self):
         worker = self.start()

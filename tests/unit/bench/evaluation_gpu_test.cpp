@@ -95,6 +95,29 @@ TEST_CASE("Python candidates that compile are built before the device is held", 
   CHECK(built(Target::Torch, "import subprocess", false));
 }
 
+TEST_CASE("an evaluation goes on where its judge is", "[bench][evaluation][gpu]") {
+  for (const bool known : {true, false}) {
+    Scene scene;
+    put_on_gpu(scene, 1'000'000, 500'000);
+    scene.gpu->uuid = "GPU-1";
+    scene.known = known;
+    scene.queue = true;
+    scene.baselines.kinds = {BaselineKind::Compile};
+    scene.moves_to = scene.gpu;
+    scene.moves_to->uuid = "GPU-2";
+    const auto record = evaluate(scene, Target::Cuda);
+    REQUIRE(record);
+    CHECK(record->outcome.to_class() == "correct");
+    CHECK(record->environment.device_uuid == "GPU-2");
+    CHECK(scene.ran_there);
+    // A task that is not known yet is admitted by a session of its own.
+    CHECK(scene.opened_on == (known ? std::vector<std::string>{"GPU-1"} : std::vector<std::string>{"GPU-1", "GPU-2"}));
+    // A time is valid on one machine and device.
+    REQUIRE(scene.compiled_requests.size() == 1);
+    CHECK(scene.compiled_requests.front().machine == "there");
+  }
+}
+
 TEST_CASE("a reference that cannot be captured leaves the speedup of calls", "[bench][evaluation][gpu]") {
   Scene scene;
   put_on_gpu(scene, 1'000'000, 500'000);

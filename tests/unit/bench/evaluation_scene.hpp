@@ -153,8 +153,13 @@ struct Scene {
   /// before.
   bool queue = false;
   bool known = false;
+  /// The GPU that takes the evaluation over, and whether a runner was taken there.
+  std::optional<GpuFacts> moves_to;
+  bool ran_there = false;
   /// In the order in which it was asked for.
   std::vector<std::string> prepared;
+  /// The device of each session that was asked for.
+  std::vector<std::string> opened_on;
   /// The overhead of the n-th rehearsal, and the processor time that the stopped runner uses beside each call.
   std::function<std::int64_t(int)> overhead_ns = [](int) { return 100'000; };
   std::int64_t overrun_ns = 0;
@@ -254,13 +259,31 @@ class FakeRunner final : public Runner {
   bool ran_ = false;
 };
 
+/// The runners of another device.
+class FakeRunnersThere final : public RunnerSource {
+ public:
+  explicit FakeRunnersThere(Scene& scene) : scene_(scene) {}
+  void prestart(RunnerKind) override {}
+  Result<RunnerAnswer> compile_for(const CompileForJob&, const StepLimits&, std::stop_token) override {
+    return Error{};
+  }
+  BuildAhead build_ahead(const BuildJob&, const StepLimits&, std::stop_token) override { return BuildAhead::Done; }
+  Result<std::unique_ptr<Runner>> take(RunnerKind, std::stop_token) override {
+    scene_.ran_there = true;
+    return std::unique_ptr<Runner>(std::make_unique<FakeRunner>(scene_));
+  }
+
+ private:
+  Scene& scene_;
+};
+
 class FakeWorld final : public JudgeSource,
                         public RunnerSource,
                         public DeviceGate,
                         public SharedMemorySource,
                         public KernelCompiler {
  public:
-  explicit FakeWorld(Scene& scene) : scene_(scene) {}
+  explicit FakeWorld(Scene& scene) : scene_(scene), there_(scene) {}
 
   std::optional<AdmittedTask> known(const JudgeTask&) override {
     if (!scene_.known) return std::nullopt;
@@ -270,8 +293,9 @@ class FakeWorld final : public JudgeSource,
     if (scene_.queue) return std::unique_ptr<JudgeSession>();
     return open(task, std::move(stop));
   }
-  Result<std::unique_ptr<JudgeSession>> open(const JudgeTask&, std::stop_token) override {
+  Result<std::unique_ptr<JudgeSession>> open(const JudgeTask& task, std::stop_token) override {
     scene_.prepared.emplace_back("judge");
+    scene_.opened_on.push_back(task.device ? task.device->uuid : "");
     if (scene_.judge_refuses) return *scene_.judge_refuses;
     scene_.known = true;
     auto session = std::make_unique<FakeSession>(scene_);
@@ -281,6 +305,8 @@ class FakeWorld final : public JudgeSource,
     session->layout.output_bytes = scene_.output_bytes;
     session->layout.slots = scene_.slots;
     session->launch = scene_.launch;
+    if (scene_.moves_to)
+      session->moved_to = DeviceBackends{.gpu = scene_.moves_to, .runners = &there_, .gate = this, .machine = "there"};
     return std::unique_ptr<JudgeSession>(std::move(session));
   }
   void prestart(RunnerKind) override {}
@@ -330,6 +356,7 @@ class FakeWorld final : public JudgeSource,
     return std::unique_ptr<Block>(std::make_unique<FakeBlock>(scene_.kernel_list));
   }
   Scene& scene_;
+  FakeRunnersThere there_;
 };
 
 inline Result<EvaluationRecord> evaluate(Scene& scene, Target target = Target::Cpp, std::stop_token stop = {}) {
@@ -344,15 +371,12 @@ inline Result<EvaluationRecord> evaluate(Scene& scene, Target target = Target::C
   request.options.library_use = scene.library_use;
   request.options.sanitizers.enabled = scene.sanitizers != nullptr;
   return evaluate_candidate(request, {},
-                            {.gpu = scene.gpu,
+                            {.device = {.gpu = scene.gpu, .runners = &world, .gate = &world, .machine = "this machine"},
                              .judges = world,
                              .compiler = world,
-                             .runners = world,
-                             .gate = world,
                              .memory = world,
                              .compilers = compilers,
                              .now = std::chrono::steady_clock::now,
-                             .machine = "this machine",
                              .prebuilt = scene.prebuilt,
                              .sanitizers = scene.sanitizers,
                              .compile_for = scene.compile_for},

@@ -39,3 +39,21 @@ TEST_CASE("no request is overtaken forever", "[bench][judge_queue]") {
   const auto order = judged("ab" + std::string(many, 'a'));
   CHECK(order.find('b') == static_cast<std::size_t>(k_most_overtakes) + 1);
 }
+
+TEST_CASE("a free device takes over what it begins earlier", "[bench][judge_queue]") {
+  const auto warm = JudgeState::Warm, cold = JudgeState::Cold, full = JudgeState::Evicts;
+  const auto taken = [](std::vector<MovableRequest> waiting) { return request_to_take_over(waiting); };
+  CHECK_FALSE(taken({}));
+  // The one that its own device begins next stays.
+  CHECK_FALSE(taken({{.ahead = 0, .there = warm, .here = warm}}));
+  CHECK(taken({{.ahead = 1, .there = warm, .here = warm}}) == 0U);
+  // Starting a judge takes as long as an evaluation.
+  CHECK_FALSE(taken({{.ahead = 1, .there = warm, .here = cold}}));
+  CHECK(taken({{.ahead = 1, .there = cold, .here = cold}}) == 0U);
+  CHECK(taken({{.ahead = 1, .there = warm, .here = cold}, {.ahead = 2, .there = warm, .here = cold}}) == 1U);
+  CHECK_FALSE(taken({{.ahead = 2, .there = warm, .here = full}}));
+  // A judge that is there is better than one that has to be started, however long the request would wait.
+  CHECK(taken({{.ahead = 2, .there = warm, .here = cold}, {.ahead = 3, .there = warm, .here = warm}}) == 1U);
+  // Those that gain alike are taken in the order of arrival.
+  CHECK(taken({{.ahead = 1, .there = warm, .here = warm}, {.ahead = 2, .there = warm, .here = warm}}) == 0U);
+}

@@ -148,6 +148,21 @@ TEST_CASE("a reservation is given back when it ends", "[bench][placement]") {
   CHECK(placement.reserve("c", both)->index() == 0);
 }
 
+TEST_CASE("an evaluation that moves is counted where it goes", "[bench][placement]") {
+  Placement placement;
+  const std::vector<Placement::Choice> both{{"x", k_cold}, {"y", k_cold}};
+  const auto first = placement.reserve("a", both);
+  auto second = placement.reserve("b", {{"x", k_full}});
+  second->move_to("y");
+  CHECK(placement.active_count("x") == 1);
+  CHECK(placement.active_count("y") == 1);
+  CHECK(placement.used_gpus() == 2);
+  // It has its judge there: one unit of work, where the other two have a judge to start as well.
+  CHECK(placement.reserve("b", both)->index() == 1);
+  second.reset();
+  CHECK(placement.active_count("y") == 0);
+}
+
 TEST_CASE("other workers count where they are", "[bench][placement]") {
   Placement placement;
   // A judge is worth waiting for one of them, if one would have to be ended elsewhere.
