@@ -127,6 +127,13 @@ class Worker:
                 raise WorkerError(self._failure)
             return answer
 
+    def wait_for_phase(self, request_id: int, phase: str) -> None:
+        """Waits until a request has reached a phase, or is answered."""
+        with self._changed:
+            answer = self._answers[request_id]
+            self._changed.wait_for(
+                lambda: answer.answered or self._failure or any(reached == phase for _, reached in answer.phases))
+
     def judge(self, task: dict, target: str, source: str, options: dict | None = None) -> Answer:
         return self.wait(self.evaluate(task, make_candidate(target, source), options))
 
@@ -184,6 +191,7 @@ class Worker:
                 phase = message["progress"]["phase"]
                 if not answer.phases or answer.phases[-1][1] != phase:
                     answer.phases.append((now, phase))
+                    self._changed.notify_all()
             elif kind in ("record", "description", "error"):
                 setattr(answer, kind, message[kind])
                 answer.answered = now

@@ -113,6 +113,7 @@ class Checked(Node):
         worker = self.start()
         relu = task("relu")
         slow = worker.evaluate(relu, worker_client.make_candidate("cuda", SLOW), {**CHECKED, "device": "0"})
+        worker.wait_for_phase(slow, "correctness")
         # The others are placed on both: an evaluation that is under way and a judge that starts are two units of work.
         quick = [worker.evaluate(relu, worker_client.make_candidate("cuda", WRONG), CHECKED) for _ in range(6)]
         # The first lasts a minute for each of its calls, so none of these has waited for it.
