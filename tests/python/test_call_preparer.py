@@ -419,6 +419,26 @@ class QuickTest(unittest.TestCase):
         self.assertIsNotNone(self.accepted(whole, whole.clone()))
         self.assertIsNone(self.accepted(whole, whole + 1))
 
+    def test_equal_numbers_of_any_type(self) -> None:
+        for dtype in (torch.float64, torch.complex64, torch.complex128):
+            with self.subTest(dtype):
+                wanted = torch.randn(50, 3, dtype=dtype)
+                self.assertIsNotNone(self.accepted(wanted, wanted.clone()))
+                self.assertIsNone(self.accepted(wanted, wanted * (1 + 1e-12) if dtype != torch.complex64 else wanted * 1.0001))
+                for odd in (float("nan"), float("inf")):
+                    broken = wanted.clone()
+                    broken[7, 1] = odd
+                    self.assertIsNone(self.accepted(broken, broken.clone()))
+
+    def test_views_that_change_numbers_are_compared_as_numbers(self) -> None:
+        raw = torch.randn(50, 3, dtype=torch.complex64)
+        self.assertIsNone(self.accepted(raw.conj(), raw.clone()))
+        self.assertIsNotNone(self.accepted(raw.conj(), raw.conj().resolve_conj()))
+        negated = raw.conj().imag
+        self.assertTrue(negated.is_neg())
+        self.assertIsNone(self.accepted(negated, raw.imag.contiguous()))
+        self.assertIsNotNone(self.accepted(negated, negated.resolve_neg().contiguous()))
+
 
 if __name__ == "__main__":
     unittest.main()

@@ -12,8 +12,6 @@ from types import MappingProxyType
 
 import torch
 
-from kernelgen_common import dtypes
-
 from .compare import OutputError
 from .target import HALF, Allowance, Tolerance, default_tolerance, row_shape
 from .exchange import same_bytes
@@ -52,15 +50,14 @@ class QuickComparer:
 
     def _accept_one(self, name: str, wanted: torch.Tensor, given: torch.Tensor, known: Allowance) -> OutputError | None:
         error = OutputError(name, kernelbench_allclose=True)
-        if not wanted.is_contiguous():
-            wanted = wanted.contiguous()
+        # Bytes are compared: what a view conjugates or negates has to be in memory.
+        wanted = wanted.resolve_conj().resolve_neg().contiguous()
         if wanted.numel() == 0:
             return error
-        if wanted.dtype not in _WORKABLE:
-            same = torch.equal(dtypes.bits(wanted.reshape(-1)), dtypes.bits(given.reshape(-1)))
-            return error if same and not (wanted.is_floating_point() or wanted.is_complex()) else None
         if _are_same_numbers(wanted, given):
             return error
+        if wanted.dtype not in _WORKABLE:
+            return None
         found = self._pass(error, wanted.reshape(-1), given.reshape(-1), row_shape(tuple(wanted.shape)), known.least)
         return None if found is None or is_far(found, known.distance, lambda: _rms(wanted)) else found
 
@@ -118,7 +115,9 @@ def _are_same_numbers(wanted: torch.Tensor, given: torch.Tensor) -> bool:
     """True if all bytes are the same and all numbers are finite. The full comparison handles the others."""
     if not same_bytes(wanted.data_ptr(), given.data_ptr(), wanted.numel() * wanted.element_size()):
         return False
-    return math.isfinite(float(wanted.sum()))
+    if not (wanted.is_floating_point() or wanted.is_complex()):
+        return True
+    return bool(torch.view_as_real(wanted).sum().isfinite()) if wanted.is_complex() else math.isfinite(float(wanted.sum()))
 
 
 def _least_rms(grid: torch.Tensor) -> float:
