@@ -3,6 +3,7 @@
     python bench/gpu/side_by_side.py --kgen build/bin/kgen --kernelbench CHECKOUT
     python bench/gpu/side_by_side.py --kgen build/bin/kgen --kernelbench CHECKOUT --only mixed --skip-kernelbench
     python bench/gpu/side_by_side.py --kgen build/bin/kgen --kernelbench CHECKOUT --only mixed --gpus 1
+    python bench/gpu/side_by_side.py ... --only mixed --skip-kernelbench --count 200 --timeline out.svg
 
 KernelBench runs in a fresh process per verdict, with 5 correctness and 100 timed trials; its time is that of the whole
 process. kgen answers through one `kgen worker`; its time is from sending the request to receiving the record. Warm means:
@@ -26,6 +27,7 @@ import tempfile
 import time
 
 import mixed
+import timeline
 from worker_client import Worker, busy_and_waiting, load_task, make_candidate
 
 HERE = pathlib.Path(__file__).resolve().parent
@@ -269,12 +271,13 @@ def row_admit_19(bench: Bench) -> None:
 
 
 def row_mixed(bench: Bench) -> None:
-    """All forty at once through one warm worker, to measure its queue."""
+    """All forty at once through one warm worker, to measure its queue; --count repeats them as new texts."""
     chosen = mixed.candidates()
+    chosen = [chosen[index % len(chosen)] for index in range(bench.options.count or len(chosen))]
     tasks = {problem: load_task(bench.level1(problem), "single_operator") for problem in {c.problem for c in chosen}}
     gpus = shared_gpus(bench.options.kgen, bench.scratch / "cache")
     for problem, task in sorted(tasks.items()):
-        # Each GPU admits the task separately.
+        # Each GPU starts a judge of its own.
         for request in [bench.worker.describe(task, {"device": uuid}) for uuid in gpus]:
             answer = bench.worker.wait(request)
             say(f"  level1/{problem}: {'admitted' if answer.description else answer.error} in {answer.seconds:.1f} s")
@@ -299,11 +302,17 @@ def row_mixed(bench: Bench) -> None:
                         "phases": phases_of(answer)})
         say(f"    {candidate.target:6} level1/{candidate.problem:<3} {candidate.name:26} {answer.outcome}"
             f"{'' if expected else '   <-- not what it is'}; {phase_line(answer)}")
-    row = "40 mixed level-1 candidates" + (f", {len(gpus)} GPUs" if len(gpus) > 1 else "")
+    if bench.options.timeline:
+        names = [f"{candidate.target} level1/{candidate.problem} {candidate.name}" for candidate in chosen]
+        bench.options.timeline.write_text(timeline.draw(answers, names), encoding="utf-8")
+    spent = timeline.totals(answers)
+    say("  seconds of all: " + ", ".join(f"{name} {seconds:.1f}" for name, seconds in spent.items()))
+    row = f"{len(chosen)} mixed level-1 candidates" + (f", {len(gpus)} GPUs" if len(gpus) > 1 else "")
     bench.results[row] = {
         "kgen": {"seconds": [waiting], "verdicts": [f"{as_expected} of {len(chosen)} as expected"], "details": listing},
         "per_hour": len(chosen) * 3600 / waiting,
         "devices": by_device(answers, utilization.means, waiting),
+        "seconds_by_phase": spent,
     }
 
 
@@ -358,6 +367,9 @@ def parse_arguments() -> argparse.Namespace:
     parser.add_argument("--gpus", type=int, metavar="N", help="use the first N GPUs only; else all that are like the first")
     parser.add_argument("--order", choices=("shuffled", "task"), default="shuffled",
                         help="order of the mixed candidates (%(default)s)")
+    parser.add_argument("--count", type=int, default=0, metavar="N",
+                        help="so many mixed candidates, each again as a new text; else each once")
+    parser.add_argument("--timeline", type=pathlib.Path, metavar="FILE", help="draw the mixed candidates there, as SVG")
     parser.add_argument("--settle", type=float, default=1.0, metavar="S",
                         help="seconds between two verdicts, for the standby to start (%(default)s)")
     parser.add_argument("--timeout", type=float, default=300, metavar="S", help="limit of one KernelBench process")
@@ -370,6 +382,8 @@ def parse_arguments() -> argparse.Namespace:
         parser.error("a row needs at least one trial")
     if options.gpus is not None and options.gpus < 1:
         parser.error("--gpus needs at least one")
+    if options.count < 0:
+        parser.error("--count needs at least one")
     return options
 
 

@@ -11,6 +11,7 @@ import sys
 import tempfile
 import unittest
 import unittest.mock
+import xml.etree.ElementTree
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "bench" / "gpu"))
@@ -19,6 +20,7 @@ import kernelbench_trial  # noqa: E402
 import mixed  # noqa: E402
 import noise  # noqa: E402
 import side_by_side  # noqa: E402
+import timeline  # noqa: E402
 import worker_client  # noqa: E402
 
 FAKE_WORKER = """#!{python}
@@ -231,6 +233,48 @@ class KernelBench(unittest.TestCase):
     def test_a_folder_without_it_is_an_error(self):
         with tempfile.TemporaryDirectory() as folder, self.assertRaisesRegex(SystemExit, "no KernelBench checkout"):
             kernelbench_trial.import_evaluator(pathlib.Path(folder))
+
+
+class Timeline(unittest.TestCase):
+    def answer(self, device, *phases, end):
+        record = {"environment": {"device_uuid": device}} if device else None
+        return worker_client.Answer(sent=10.0, answered=10.0 + end, record=record, phases=[(10.0 + at, name) for at, name in phases])
+
+    def answers(self):
+        return [self.answer("GPU-a", (0, "compile"), (1, "wait for the judge"), (1.5, "correctness"), (2, "timing"), end=4),
+                self.answer("GPU-a", (0, "compile"), (1, "wait for the judge"), (4, "device timing"), end=5),
+                self.answer("GPU-b", (0.5, "admit"), (3, "load"), end=3.5),
+                self.answer("", (0, "compile"), end=2)]
+
+    def test_phases_end_where_the_next_begins(self):
+        spans = timeline.spans_of(self.answers(), ["first", "second", "third", "none"])
+        self.assertEqual(sorted(spans), ["", "GPU-a", "GPU-b"])
+        self.assertEqual([(span.start, span.end) for span in spans["GPU-a"][0]], [(0, 1), (1, 1.5), (1.5, 2), (2, 4)])
+        # Two that overlap have a row each; one that begins when another has ended follows it.
+        self.assertEqual(len(timeline.rows_of(spans["GPU-a"])), 2)
+        later = timeline.spans_of([self.answer("GPU-a", (0, "load"), end=1), self.answer("GPU-a", (1, "load"), end=2)], ["", ""])
+        self.assertEqual(len(timeline.rows_of(later["GPU-a"])), 1)
+
+    def test_totals_are_by_kind(self):
+        self.assertEqual(timeline.totals(self.answers()),
+                         {"compiles or builds": 4.0, "waits for judge or device": 3.5, "times": 3.0, "admits the task": 2.5,
+                          "checks": 0.5, "loads": 0.5})
+
+    def test_a_figure_is_svg_and_ends_where_it_was_asked_to(self):
+        names = ["<first>", "second", "third", "none"]
+        whole = xml.etree.ElementTree.fromstring(timeline.draw(self.answers(), names))
+        titles = [title.text for title in whole.iter("{http://www.w3.org/2000/svg}title")]
+        self.assertEqual(len(titles), 10)
+        self.assertIn("<first>: timing, 2.00 s", titles)
+        cut = xml.etree.ElementTree.fromstring(timeline.draw(self.answers(), names, 2.5))
+        titles = [title.text for title in cut.iter("{http://www.w3.org/2000/svg}title")]
+        self.assertNotIn("third: load, 0.50 s", titles)
+        for rectangle in cut.iter("{http://www.w3.org/2000/svg}rect"):
+            if rectangle.get("x"):
+                self.assertLessEqual(float(rectangle.get("x")) + float(rectangle.get("width")), timeline.WIDTH)
+
+    def test_nothing_is_drawn_too(self):
+        self.assertIn("<svg", timeline.draw([], []))
 
 
 if __name__ == "__main__":
