@@ -1,4 +1,4 @@
-"""Draws who had each GPU, and who waited for what: a timeline of the evaluations of one worker, as SVG."""
+"""Draws which evaluations had each GPU, and what they waited for: a timeline of one worker, as SVG."""
 
 from __future__ import annotations
 
