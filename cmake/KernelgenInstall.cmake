@@ -5,20 +5,19 @@
 #   share/doc/kernelgen/{README.md,docs,examples}   share/man/man1/kgen.1   completion scripts where shells look for them
 include(CMakePackageConfigHelpers)
 
-set(KERNELGEN_INSTALL_DATADIR share/kernelgen)
 set(KERNELGEN_INSTALL_CMAKEDIR ${CMAKE_INSTALL_LIBDIR}/cmake/kernelgen)
 
 install(TARGETS kernelgen EXPORT kernelgenTargets
-  RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR}
+  RUNTIME DESTINATION ${KERNELGEN_INSTALL_BINDIR}
   LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR}
   ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR}
   FILE_SET HEADERS DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
 
 # $ORIGIN keeps the tree movable.
-file(RELATIVE_PATH kernelgen_bin_to_lib /${CMAKE_INSTALL_BINDIR} /${CMAKE_INSTALL_LIBDIR})
+file(RELATIVE_PATH kernelgen_bin_to_lib /${KERNELGEN_INSTALL_BINDIR} /${CMAKE_INSTALL_LIBDIR})
 if(TARGET kgen)
   set_target_properties(kgen PROPERTIES INSTALL_RPATH "$ORIGIN/${kernelgen_bin_to_lib}")
-  install(TARGETS kgen RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
+  install(TARGETS kgen RUNTIME DESTINATION ${KERNELGEN_INSTALL_BINDIR})
 endif()
 # The runners and the ABI header install themselves (apps/runner).
 

@@ -7,7 +7,7 @@ function(kernelgen_add_to_selftest folder file)
   file(MAKE_DIRECTORY ${kernelgen_selftest}/${folder})
   file(CREATE_LINK ${PROJECT_SOURCE_DIR}/tests/${folder}/${file} ${kernelgen_selftest}/${folder}/${file} SYMBOLIC)
   install(FILES ${PROJECT_SOURCE_DIR}/tests/${folder}/${file}
-    DESTINATION ${CMAKE_INSTALL_DATADIR}/kernelgen/selftest/${folder})
+    DESTINATION ${KERNELGEN_INSTALL_DATADIR}/selftest/${folder})
 endfunction()
 
 set(kernelgen_selftest_tasks "")
@@ -35,6 +35,6 @@ endforeach()
 file(MAKE_DIRECTORY ${kernelgen_selftest}/examples)
 foreach(folder kernels tasks)
   file(CREATE_LINK ${PROJECT_SOURCE_DIR}/examples/${folder} ${kernelgen_selftest}/examples/${folder} SYMBOLIC)
-  install(DIRECTORY ${PROJECT_SOURCE_DIR}/examples/${folder} DESTINATION ${CMAKE_INSTALL_DATADIR}/kernelgen/selftest/examples
+  install(DIRECTORY ${PROJECT_SOURCE_DIR}/examples/${folder} DESTINATION ${KERNELGEN_INSTALL_DATADIR}/selftest/examples
     PATTERN "__pycache__" EXCLUDE)
 endforeach()

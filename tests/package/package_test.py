@@ -62,7 +62,9 @@ class PackageTest:
             # A sibling of the main build, and kept: a compiler cache sees equal relative paths, a second run is quick.
             build = build.with_name(f"{build.name}-{self.arguments.linkage}")
             self.configure(self.arguments.source, build, f"-DBUILD_SHARED_LIBS={'OFF' if self.static else 'ON'}",
-                           "-DKERNELGEN_BUILD_TESTS=OFF", "-DKERNELGEN_BUILD_EXAMPLES=OFF")
+                           "-DKERNELGEN_BUILD_TESTS=OFF", "-DKERNELGEN_BUILD_EXAMPLES=OFF",
+                           # Packagers have places of their own, where the library would not find its parts.
+                           "-DCMAKE_INSTALL_LIBEXECDIR=bin", "-DCMAKE_INSTALL_DATADIR=data")
             self.build(build)
         first = self.scratch / "prefix"
         run([self.arguments.cmake, "--install", build, "--prefix", first], env=self.environment)
