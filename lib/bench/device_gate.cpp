@@ -54,6 +54,8 @@ class LocalGate final : public DeviceGate {
     return make_lock(std::move(lock), std::move(file));
   }
 
+  bool is_held() override { return mutex_.is_locked() || is_measuring(lock_file_); }
+
  private:
   /// A lock within this process; if it is exclusive, with the lock against other processes.
   struct LocalLock final : Lock {

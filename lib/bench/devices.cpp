@@ -76,24 +76,26 @@ class LocalDevices final : public Devices {
     return PlacedDevice{&gpu.device, gpu.facts.uuid, std::move(reservation)};
   }
 
-  std::vector<Device*> peers(const PlacedDevice& placed, const DeviceRequest& request,
-                             const std::stop_token& stop) override {
-    std::vector<Device*> found;
+  std::vector<PeerDevice> peers(const PlacedDevice& placed, const DeviceRequest& request) override {
+    std::vector<PeerDevice> found;
     if (!request.asked.empty() || placed.uuid.empty()) return found;
-    for (auto* gpu : equal_gpus(request)) {
-      const auto& uuid = gpu->facts.uuid;
-      if (uuid == placed.uuid || request.tried.contains(uuid) || placement_.is_avoided(uuid)) continue;
-      if (external_work_of(gpu->facts) > 0) continue;
-      // A GPU that nothing was placed on yet is not worth the time.
-      if ((gpu->ready || placement_.active_count(uuid) > 0) && set_up(*gpu, stop)) found.push_back(&gpu->device);
+    const std::scoped_lock lock(mutex_);
+    const auto suitable = suitable_gpus(reading_, request);
+    if (!suitable) return found;
+    for (const auto& facts : gpus_like_first(*suitable)) {
+      if (facts.uuid == placed.uuid || request.tried.contains(facts.uuid)) continue;
+      auto& gpu = device_of(facts);
+      found.push_back({&gpu.device, facts, [this, &gpu] {
+                         return gpu.ready && !placement_.is_avoided(gpu.facts.uuid) && !gpu.device.gate->is_held();
+                       }});
     }
     return found;
   }
 
-  void move(PlacedDevice& placed, Device& peer) override {
-    placed.reservation->move_to(peer.gpu->uuid);
-    placed.device = &peer;
-    placed.uuid = peer.gpu->uuid;
+  void move(PlacedDevice& placed, const PeerDevice& peer) override {
+    placed.reservation->move_to(peer.facts.uuid);
+    placed.device = peer.device;
+    placed.uuid = peer.facts.uuid;
   }
 
   Result<void> set_up(const PlacedDevice& placed, std::stop_token stop) override {
@@ -190,15 +192,6 @@ class LocalDevices final : public Devices {
     for (auto& gpu : gpus_)
       if (gpu.facts.uuid == facts.uuid) return gpu;
     return gpus_.emplace_back(facts);
-  }
-
-  /// The GPUs among which a request is placed.
-  std::vector<Gpu*> equal_gpus(const DeviceRequest& request) {
-    std::vector<Gpu*> found;
-    const std::scoped_lock lock(mutex_);
-    if (const auto suitable = suitable_gpus(reading_, request))
-      for (const auto& facts : gpus_like_first(*suitable)) found.push_back(&device_of(facts));
-    return found;
   }
 
   /// Work of others on the GPU: 1 if a worker measures, or the driver says that it works, while this worker has nothing

@@ -64,18 +64,26 @@ struct PlacedDevice {
   std::unique_ptr<Placement::Reservation> reservation;
 };
 
+/// A device that serves a request as well as the one where it was placed.
+struct PeerDevice {
+  /// Requires before use: is_free() has returned true.
+  Device* device = nullptr;
+  GpuFacts facts;
+  /// Whether it may take work over now: it is set up, nothing holds it, and nothing speaks against it. Does not wait.
+  std::function<bool()> is_free;
+};
+
 /// All devices. Thread-safe. It must outlive its places.
 class Devices {
  public:
   virtual ~Devices() = default;
   /// Chooses a device and reserves it. MissingDevice or InvalidArgument when there is none.
   [[nodiscard]] virtual Result<PlacedDevice> place(const DeviceRequest& request, std::stop_token stop) = 0;
-  /// Devices that serve a request as well as the one where it was placed: they are equal and set up, and nothing speaks
-  /// against them. Waits for those that are being set up. None for a request that names its device.
-  [[nodiscard]] virtual std::vector<Device*> peers(const PlacedDevice& placed, const DeviceRequest& request,
-                                                   const std::stop_token& stop) = 0;
+  /// The other devices among which a request was placed, but for those that were tried. None for a request that names
+  /// its device.
+  [[nodiscard]] virtual std::vector<PeerDevice> peers(const PlacedDevice& placed, const DeviceRequest& request) = 0;
   /// Gives up the reservation for one of a peer, which has a judge for the work.
-  virtual void move(PlacedDevice& placed, Device& peer) = 0;
+  virtual void move(PlacedDevice& placed, const PeerDevice& peer) = 0;
   /// Makes the device usable; only the first call for a device takes time.
   virtual Result<void> set_up(const PlacedDevice& placed, std::stop_token stop) = 0;
   /// Avoids, for a while, a GPU that could not be used, for requests that name none.

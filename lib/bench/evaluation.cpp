@@ -212,7 +212,9 @@ class Evaluation {
                   backends_.judges.open(judge_task(request_.task, options_, backends_.device.gpu), stop_));
     if (session->moved_to) {
       backends_.device = *session->moved_to;
+      record_.environment.device = backends_.device.gpu->to_line();
       record_.environment.device_uuid = backends_.device.gpu->uuid;
+      backends_.device.runners->prestart(kind_);
     }
     return session;
   }

@@ -128,6 +128,8 @@ class DeviceGate {
   virtual Result<std::unique_ptr<Lock>> acquire_for_build(std::stop_token stop) = 0;
   /// Acquires the device for a measurement.
   virtual Result<std::unique_ptr<Lock>> acquire_exclusive(std::stop_token stop) = 0;
+  /// True while anything holds it here, or another worker measures on it.
+  [[nodiscard]] virtual bool is_held() = 0;
 };
 
 /// Makes memory files that a judge and a runner get as descriptors.

@@ -110,27 +110,29 @@ DeviceBackends backends_of(const Device& device) {
 /// The judges of the device where an evaluation was placed, and of those to which it may move.
 class PlacedJudges final : public JudgeSource {
  public:
-  /// Everything must outlive this object.
-  PlacedJudges(JudgePool& pool, Devices& devices, const DeviceRequest& request, PlacedDevice& placed)
-      : pool_(pool), devices_(devices), request_(request), placed_(placed) {}
+  /// Everything must outlive this object. `on_move` is called when the evaluation has moved.
+  PlacedJudges(JudgePool& pool, Devices& devices, const DeviceRequest& request, PlacedDevice& placed,
+               std::function<void()> on_move)
+      : pool_(pool), devices_(devices), request_(request), placed_(placed), on_move_(std::move(on_move)) {}
 
   Result<std::unique_ptr<JudgeSession>> open(const JudgeTask& task, std::stop_token stop) override {
     KERNELGEN_TRY(auto at_once, try_open(task, stop));
     if (at_once) return at_once;
     std::vector<JudgePlace> places{{task, placed_.device->gate.get()}};
-    const auto peers = devices_.peers(placed_, request_, stop);
-    for (const auto* peer : peers) {
-      auto moved = task;
-      moved.device = judge_device(*peer->gpu);
-      places.push_back({std::move(moved), peer->gate.get()});
+    const auto peers = devices_.peers(placed_, request_);
+    for (const auto& peer : peers) {
+      places.push_back({task, nullptr, peer.is_free});
+      places.back().task.device = judge_device(peer.facts);
     }
-    auto opened = pool_.open(places, std::move(stop));
-    if (opened.place > 0) {
-      // Also after a failure, which is that device's.
-      auto& peer = *peers[opened.place - 1];
-      devices_.move(placed_, peer);
-      if (opened.session) (*opened.session)->moved_to = backends_of(peer);
-    }
+    // From here on, a failure is that of the other device.
+    const auto on_move = [&](std::size_t place) {
+      devices_.move(placed_, peers[place - 1]);
+      places[place].task.device = judge_device(*placed_.device->gpu);
+      places[place].gate = placed_.device->gate.get();
+      on_move_();
+    };
+    auto opened = pool_.open(places, on_move, std::move(stop));
+    if (opened.place > 0 && opened.session) (*opened.session)->moved_to = backends_of(*placed_.device);
     return std::move(opened.session);
   }
   Result<std::unique_ptr<JudgeSession>> try_open(const JudgeTask& task, std::stop_token stop) override {
@@ -143,6 +145,7 @@ class PlacedJudges final : public JudgeSource {
   Devices& devices_;
   const DeviceRequest& request_;
   PlacedDevice& placed_;
+  const std::function<void()> on_move_;
 };
 
 class Evaluator final : public LocalBenchmarker {
@@ -384,7 +387,7 @@ class Evaluator final : public LocalBenchmarker {
     record.environment.stand_in = stand_in;
     std::unique_ptr<KernelCompiler> publisher;
     if (prebuilt != nullptr) publisher = make_prebuilt_compiler(*prebuilt, artifact_store(options_));
-    PlacedJudges judges(*judges_, *devices_, where, placed);
+    PlacedJudges judges(*judges_, *devices_, where, placed, [this] { limit_compilers(); });
     return evaluate_candidate(adapted, std::move(record),
                               {.device = backends_of(device),
                                .stand_in = stand_in,
@@ -401,7 +404,8 @@ class Evaluator final : public LocalBenchmarker {
 
   Result<TaskDescription> describe_on(const Device& device, const TaskSource& task, const EvaluationOptions& options,
                                       std::stop_token stop) {
-    auto opened = judges_->open({{judge_task(task, options, device.gpu), device.gate.get()}}, stop);
+    std::vector<JudgePlace> here{{judge_task(task, options, device.gpu), device.gate.get()}};
+    auto opened = judges_->open(here, {}, stop);
     KERNELGEN_TRY(const auto session, std::move(opened.session));
     auto description = session->description;
     description.labels = session->admission.labels;

@@ -96,9 +96,11 @@ class ProcessJudgePool final : public JudgePool {
     return false;
   }
 
-  PlacedJudge open(const std::vector<JudgePlace>& places, std::stop_token stop) override {
+  PlacedJudge open(std::vector<JudgePlace>& places, const std::function<void(std::size_t)>& on_move,
+                   std::stop_token stop) override {
     WaitingRequest request;
-    for (const auto& place : places) request.places.push_back({judge_key(place.task), place.task.device});
+    for (const auto& place : places)
+      request.places.push_back({judge_key(place.task), place.task.device, place.is_free});
     std::unique_lock lock(mutex_);
     const auto me = waiting_.insert(waiting_.end(), std::move(request));
     std::optional<std::size_t> chosen;
@@ -108,6 +110,7 @@ class ProcessJudgePool final : public JudgePool {
     waiting_.erase(me);
     changed_.notify_all();
     if (!chosen) return {Error{ErrorCode::Cancelled, "cancelled while waiting for the judge"}};
+    if (*chosen > 0) on_move(*chosen);
     return {take(std::move(lock), places[*chosen], std::move(stop)), *chosen};
   }
 
@@ -124,10 +127,10 @@ class ProcessJudgePool final : public JudgePool {
   }
 
   std::optional<AdmittedTask> known(const JudgeTask& task) override {
-    const auto key = admission_key(task);
     const std::scoped_lock lock(mutex_);
-    const auto found = known_.find(key);
-    return found == known_.end() ? std::nullopt : std::optional(found->second);
+    for (const auto& key : {admission_key(task), judge_key(task)})
+      if (const auto found = known_.find(key); found != known_.end()) return found->second;
+    return std::nullopt;
   }
 
  private:
@@ -155,6 +158,8 @@ class ProcessJudgePool final : public JudgePool {
     std::string key;
     /// Unset: the processor.
     std::optional<JudgeDevice> device;
+    /// JudgePlace::is_free.
+    std::function<bool()> is_free{};
     [[nodiscard]] const std::string& name() const { return name_of(device); }
   };
 
@@ -199,7 +204,9 @@ class ProcessJudgePool final : public JudgePool {
   [[nodiscard]] std::optional<std::size_t> find_place(const WaitingRequest& request) const {
     if (!in_use(request.home().name()) && is_next(request)) return 0;
     for (std::size_t i = 1; i < request.places.size(); ++i)
-      if (const auto& name = request.places[i].name(); is_free(name) && taken_over_by(name) == &request) return i;
+      if (const auto& name = request.places[i].name();
+          is_free(name) && taken_over_by(name) == &request && request.places[i].is_free())
+        return i;
     return std::nullopt;
   }
 
@@ -273,6 +280,8 @@ class ProcessJudgePool final : public JudgePool {
     }
     lock.lock();
     if (judge.device_arena) judge.kept_bytes = judge.device_arena->kept_bytes;
+    // What it keeps may be in the way of other judges, whose tasks then had better move.
+    changed_.notify_all();
     remember(judge, task);
     return open_session(judge, task);
   }
@@ -286,7 +295,9 @@ class ProcessJudgePool final : public JudgePool {
   }
 
   void remember(const WarmJudge& judge, const JudgeTask& task) {
-    const auto [place, is_new] = known_.try_emplace(admission_key(task), judge.task);
+    // An admission that is not to be kept holds for its own device, as long as this pool lives.
+    const bool is_shared = !judge.task.admission.cached.empty();
+    const auto [place, is_new] = known_.try_emplace(is_shared ? admission_key(task) : judge.key, judge.task);
     if (!is_new) return;
     place->second.admission.cached.clear();
     if (known_.size() <= k_most_known) return;
@@ -430,7 +441,7 @@ class ProcessJudgePool final : public JudgePool {
   std::uint64_t version_ = 0;
   /// Waiting requests in the order of arrival.
   std::list<WaitingRequest> waiting_;
-  /// Admitted tasks, by admission_key().
+  /// Admitted tasks, by admission_key(), or by judge_key() where equal devices do not share the admission.
   std::map<std::string, AdmittedTask> known_;
   /// Judges, most recently used first.
   Judges judges_;

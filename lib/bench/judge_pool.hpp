@@ -1,8 +1,11 @@
 #pragma once
 
+#include <cstddef>
+#include <functional>
 #include <map>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include <kernelgen/core/installation.hpp>
 #include <kernelgen/core/record.hpp>
@@ -35,6 +38,8 @@ struct JudgePlace {
   JudgeTask task;
   /// The gate of the device, which a judge shares while it starts.
   DeviceGate* gate = nullptr;
+  /// Whether it may take work over now. It is called often, and must not wait. Needed by all places but the first.
+  std::function<bool()> is_free{};
 };
 
 /// A session, or why a judge could not be started, and the index of the place.
@@ -49,8 +54,10 @@ class JudgePool {
  public:
   virtual ~JudgePool() = default;
   /// Waits until no judge of the first place is in use and the request is next_in_queue() there, or until another place
-  /// has nothing to do and this is its request_to_take_over(). Requires: the places are equal devices, at least one.
-  virtual PlacedJudge open(const std::vector<JudgePlace>& places, std::stop_token stop) = 0;
+  /// has nothing to do and this is its request_to_take_over(). Before a judge of that place is taken, `on_move` is
+  /// called with its index, and may complete the place. Requires: the places are equal devices, at least one.
+  virtual PlacedJudge open(std::vector<JudgePlace>& places, const std::function<void(std::size_t)>& on_move,
+                           std::stop_token stop) = 0;
   /// Opens a session at once, or returns null if it would have to wait.
   virtual Result<std::unique_ptr<JudgeSession>> try_open(const JudgePlace& place, std::stop_token stop) = 0;
   /// The results of admitting a task, if a judge of this pool has admitted it, on this device or an equal one.

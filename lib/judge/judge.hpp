@@ -53,7 +53,8 @@ struct JudgeTask {
 
 /// The findings of a task's admission; the opaque part is cached by the worker.
 struct Admission {
-  /// JSON that admit() of another judge of the same task accepts, to skip the work.
+  /// JSON that admit() of another judge of the same task accepts, to skip the work. Empty where it would not serve
+  /// another one: foreign processes left the device too little memory for all checks.
   std::string cached;
   std::vector<std::string> labels;
   /// False when the task cannot tell right answers from wrong ones; the labels say why.

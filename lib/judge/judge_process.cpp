@@ -124,7 +124,8 @@ class JudgeProcess final : public Judge {
     if (opaque == nullptr || !opaque->is_object()) return malformed("admit", "admission");
     const auto& found = opaque->get_object();
     Admission admission;
-    admission.cached = json::serialize(*opaque);
+    KERNELGEN_TRY(const bool is_kept, read<bool>(reply, "admit", "kept"));
+    if (is_kept) admission.cached = json::serialize(*opaque);
     KERNELGEN_TRY(admission.labels, read<std::vector<std::string>>(found, "admit", "labels"));
     KERNELGEN_TRY(admission.scored, read<bool>(found, "admit", "scored"));
     KERNELGEN_TRY(admission.distributions, read<std::vector<std::string>>(found, "admit", "distributions"));

@@ -29,6 +29,11 @@ bool FairSharedMutex::Lock::overlapped() const {
   return joined_ || owner_.begun_ != number_;
 }
 
+bool FairSharedMutex::is_locked() {
+  const std::scoped_lock lock(mutex_);
+  return exclusive_ || waiting_ > 0 || !shared_.empty();
+}
+
 void FairSharedMutex::notify() {
   ++version_;
   changed_.notify_all();

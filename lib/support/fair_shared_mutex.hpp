@@ -47,6 +47,8 @@ class FairSharedMutex {
                                                   Clock::time_point blocks_until = Clock::time_point::max());
   /// Waits until there is no other lock, except shared ones that no longer block. Null when it was stopped meanwhile.
   [[nodiscard]] std::unique_ptr<Lock> lock_exclusive(std::stop_token stop);
+  /// True while there is a lock, or a request for one that excludes all others.
+  [[nodiscard]] bool is_locked();
 
  private:
   /// These two require that the inner mutex is held.

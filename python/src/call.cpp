@@ -20,6 +20,8 @@ using namespace std::chrono_literals;
 
 /// Time between two looks for signals.
 constexpr auto k_signal_poll = 20ms;
+/// Time between two looks whether the interpreter ends.
+constexpr auto k_closing_poll = 100ms;
 /// Time that a call which a signal stops gets to end before its caller goes on. A worker that cleans up on a busy
 /// machine may take longer; it then does so while the caller's exception is on its way.
 constexpr auto k_interruption_patience = 140ms;
@@ -80,6 +82,11 @@ class CallRegistry {
     return threads_;
   }
 
+  [[nodiscard]] bool is_closed() {
+    const std::scoped_lock lock(mutex_);
+    return is_closed_;
+  }
+
   void stop_all() {
     std::set<std::shared_ptr<CallState>> running;
     {
@@ -125,13 +132,27 @@ CallRegistry* registry = new CallRegistry;
 }  // namespace
 
 bool StopToken::wait(double seconds) const {
+  const CallRegistry::Waiting counted(*registry);
   const nb::gil_scoped_release no_gil;
+  const auto limit = std::chrono::duration<double>(std::clamp(seconds, 0.0, 1e6));
+  const auto end = std::chrono::steady_clock::now() + std::chrono::duration_cast<std::chrono::milliseconds>(limit);
   std::mutex mutex;
   std::condition_variable_any changed;
   std::unique_lock lock(mutex);
-  const auto limit = std::chrono::duration<double>(std::clamp(seconds, 0.0, 1e6));
-  changed.wait_for(lock, token_, std::chrono::duration_cast<std::chrono::milliseconds>(limit), [] { return false; });
+  // The end of the interpreter waits for this, and stops no token of a program's own.
+  while (!token_.stop_requested() && !registry->is_closed()) {
+    const auto now = std::chrono::steady_clock::now();
+    if (now >= end) break;
+    changed.wait_for(lock, token_, std::min<std::chrono::steady_clock::duration>(end - now, k_closing_poll),
+                     [] { return false; });
+  }
   return token_.stop_requested();
+}
+
+void StopSource::request_stop() {
+  const CallRegistry::Waiting counted(*registry);
+  const nb::gil_scoped_release no_gil;
+  source_.request_stop();
 }
 
 namespace {
@@ -215,9 +236,14 @@ bool Call::is_done() const {
 }
 
 void Call::follow(const StopToken& token) {
+  if (outer_stop_) raise({kernelgen::ErrorCode::InvalidArgument, "the call follows a token already"});
+  const CallRegistry::Waiting counted(*registry);
   const nb::gil_scoped_release no_gil;
-  outer_stop_ = std::make_unique<std::stop_callback<std::function<void()>>>(
-      token.get(), [state = state_] { state->request_stop(); });
+  // A forked child must not reach into the library of its parent: see ~Call().
+  outer_stop_ =
+      std::make_unique<std::stop_callback<std::function<void()>>>(token.get(), [state = state_, process = process_] {
+        if (process == ::getpid()) state->request_stop();
+      });
 }
 
 void Call::cancel() {

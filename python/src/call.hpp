@@ -48,10 +48,7 @@ class StopSource {
  public:
   [[nodiscard]] StopToken token() const { return StopToken(source_.get_token()); }
   /// Handlers of the library run here, without the GIL.
-  void request_stop() {
-    const nb::gil_scoped_release no_gil;
-    source_.request_stop();
-  }
+  void request_stop();
 
  private:
   std::stop_source source_;
@@ -126,7 +123,7 @@ class Call {
   /// The result of a call that has ended. Raises what a callback raised, else the error of the work.
   nb::object result();
   [[nodiscard]] bool is_done() const;
-  /// From now on, the work stops when the token does.
+  /// From now on, the work stops when the token does. A call follows one token.
   void follow(const StopToken& token);
   /// Asks the work to stop, and makes no callback any more. It ends with Cancelled soon after.
   void cancel();

@@ -133,6 +133,19 @@ class Checked(Node):
             self.judged(answer)
             self.assertEqual("admit" in [phase["name"] for phase in answer.record["phases"]], admits, device)
 
+    def test_an_admission_for_which_others_left_too_little_memory_is_not_shared(self):
+        large = task("large", rows=32768)
+        # Its evaluation needs 162 MiB; half of what is left is too little for float64.
+        for held, second_admits in ((0, False), ((4 << 30) - (178 << 20), True)):
+            os.environ["KGEN_FAKE_CUDA_HELD"] = f"{held},0,0"
+            with self.subTest(held=held):
+                worker = self.start()
+                for device, admits in (("0", True), ("0", False), ("2", second_admits)):
+                    answer = worker.judge(large, "cuda", WRONG, {**CHECKED, "device": device})
+                    self.judged(answer, ("accuracy",))
+                    self.assertEqual("admit" in [phase["name"] for phase in answer.record["phases"]], admits, device)
+            shutil.rmtree(self.root / "cache")
+
     def test_one_at_a_time_stays_with_its_judge(self):
         worker = self.start()
         relu = task("relu")

@@ -27,7 +27,7 @@ from .distributions import applicable, family_of, has_special_probe, inspect_inp
 from .distributions import make_inputs as make_distribution
 from .errors import is_out_of_memory, one_line
 from .guarded import guarding
-from .oracle import Oracle, OracleBudget, OracleUnavailable
+from .oracle import Oracle, OracleBudget, OracleUnavailable, is_lack_of_memory
 from .sensitivity import sensitive_bytes
 from .stability import is_stable
 from .target import FEW_ELEMENTS, NOISE_LIMIT, NOISE_MULTIPLE, ROUNDING_MARGIN, Allowance, Tolerance, Truth, default_tolerance
@@ -36,6 +36,7 @@ from .trivial import TrivialCheck
 from .values import Flat, same_bits
 
 VERSION = 8
+_NO_MEMORY = "the device has not enough memory for it"
 #: If its Model is built and called in this time, a task gets two more weight sets.
 _CHEAP_SET_SECONDS = 0.03
 #: Draws of weights on which a reference must be stable under a transform that needs it, and the time for all but the first.
@@ -108,6 +109,10 @@ class Admission:
         """Labels that forbid a verdict."""
         kinds = ("trivial:", "stochastic:", "nondeterministic:", "ill-conditioned:")
         return [label for label in self.labels if label.startswith(kinds)]
+
+    def lacked_memory(self) -> bool:
+        """True if something was left out because the device had too little memory."""
+        return _NO_MEMORY in self.dropped.values() or is_lack_of_memory(self.float64)
 
     def make_inputs(self, task: Task, distribution: str, seed: int) -> CallInputs:
         """Inputs of an admitted distribution."""
@@ -356,7 +361,7 @@ class _Admitter:
             if not self.task.device.is_gpu or not is_out_of_memory(error):
                 raise
             self.task.device.release_cache()
-            return "the device has not enough memory for it"
+            return _NO_MEMORY
 
     def _try_transform(self, name: str, forward: int, finite: bool) -> str:
         inputs = make_distribution(self.task, self.result.facts, name, self.seed(f"inputs {name}"))

@@ -84,6 +84,10 @@ class Device:
     def release_cache(self) -> None:
         """Releases torch's cached memory."""
 
+    def is_crowded(self) -> bool:
+        """True if foreign processes hold much of the device's memory."""
+        return False
+
     def memory_advice(self) -> str:
         """Advice for the case that memory ran out."""
         return "take smaller inputs"
@@ -195,10 +199,13 @@ class GpuDevice(Device):
             own += torch.cuda.memory_reserved() + (1 + _OTHER_PROCESSES) * PROCESS_BYTES + PROBE_BYTES
         return max(0, total - free - own)
 
+    def is_crowded(self) -> bool:
+        return self.foreign_bytes() > self.gpu.memory()[1] // _REPORT_DIVISOR
+
     def memory_advice(self) -> str:
         others, total = self.foreign_bytes(), self.gpu.memory()[1]
         ways = f"choose another GPU, or {super().memory_advice()}"
-        if others <= total // _REPORT_DIVISOR:
+        if not self.is_crowded():
             return ways
         return f"other processes hold {gib(others)} of its {gib(total)}: end them (`{self.gpu.platform.process_list}` lists them), {ways}"
 

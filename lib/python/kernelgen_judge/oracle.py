@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import copy
+import re
 import time
 from dataclasses import dataclass
 from typing import Any, Iterator
@@ -41,6 +42,11 @@ _ROUNDED_COST, _ROUNDED_SHARE = 4.0, 0.25
 
 class OracleUnavailable(Exception):
     """There is no float64 result; the message is the reason in one line."""
+
+
+def is_lack_of_memory(reason: str) -> bool:
+    """True if the message of an OracleUnavailable is about memory."""
+    return "memory ran out" in reason or re.search(r"needs about \d+ MiB of", reason) is not None
 
 
 @dataclass(frozen=True)

@@ -147,11 +147,13 @@ class Session:
         self._admission = admit(task, budget, cached)
         task.device.release_cache()
         answer = self._admission.to_json()
+        # What foreign processes left no memory for is checked where there is more.
+        kept = not (self._admission.lacked_memory() and task.device.is_crowded())
         asked = requested_tolerance(task, self._request)
-        if asked is None:
-            return {"admission": answer, "tolerance": answer["tolerance"]}
-        multiple = answer["tolerance"]["max_rms_error_multiple"]
-        return {"admission": answer, "tolerance": {**asked.to_json(), "max_rms_error_multiple": multiple}}
+        tolerance = answer["tolerance"]
+        if asked is not None:
+            tolerance = {**asked.to_json(), "max_rms_error_multiple": tolerance["max_rms_error_multiple"]}
+        return {"admission": answer, "kept": kept, "tolerance": tolerance}
 
     # -- the arena ------------------------------------------------------------------------------------------------
 

@@ -333,6 +333,7 @@ class FakeWorld final : public JudgeSource,
     scene_.exclusive = true;
     return std::make_unique<Lock>();
   }
+  bool is_held() override { return false; }
   class FakeBlock final : public Block {
    public:
     explicit FakeBlock(std::string text) : text_(std::move(text)) {}
