@@ -280,7 +280,7 @@ class ProcessJudgePool final : public JudgePool {
     }
     lock.lock();
     if (judge.device_arena) judge.kept_bytes = judge.device_arena->kept_bytes;
-    // What it keeps may be in the way of other judges, whose tasks then had better move.
+    // What it keeps may be in the way of other judges; their tasks then had better move.
     changed_.notify_all();
     remember(judge, task);
     return open_session(judge, task);
