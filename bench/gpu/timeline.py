@@ -45,8 +45,7 @@ def spans_of(answers: list[Answer], names: list[str]) -> dict[str, list[list[Spa
     begin = min((answer.sent for answer in answers), default=0.0)
     found: dict[str, list[list[Span]]] = {}
     for answer, name in zip(answers, names):
-        ends = [at for at, _ in answer.phases[1:]] + [answer.answered]
-        spans = [Span(start - begin, end - begin, phase, name) for (start, phase), end in zip(answer.phases, ends)]
+        spans = [Span(start - begin, end - begin, phase, name) for start, end, phase in answer.intervals]
         if spans:
             found.setdefault(answer.device or "", []).append(spans)
     return {device: sorted(found[device], key=lambda spans: spans[0].start) for device in sorted(found)}
@@ -66,10 +65,10 @@ def rows_of(evaluations: list[list[Span]]) -> list[list[Span]]:
 def totals(answers: list[Answer]) -> dict[str, float]:
     """Seconds of all evaluations by kind of phase, the largest first."""
     found: dict[str, float] = {}
-    for spans in spans_of(answers, [""] * len(answers)).values():
-        for span in (span for one in spans for span in one):
-            name = kind_of(span.phase)[0]
-            found[name] = found.get(name, 0.0) + span.end - span.start
+    for answer in answers:
+        for start, end, phase in answer.intervals:
+            name = kind_of(phase)[0]
+            found[name] = found.get(name, 0.0) + end - start
     return dict(sorted(found.items(), key=lambda item: -item[1]))
 
 

@@ -35,6 +35,12 @@ class Answer:
     def seconds(self) -> float:
         return self.answered - self.sent
 
+    @property
+    def intervals(self) -> list[tuple[float, float, str]]:
+        """(begin, end, name) of every phase: each ends where the next begins, the last with the answer."""
+        ends = [at for at, _ in self.phases[1:]] + [self.answered]
+        return [(at, end, phase) for (at, phase), end in zip(self.phases, ends)]
+
     def began(self, *phases: str, otherwise: float) -> float:
         """Time at which the first of these phases began."""
         return next((at for at, phase in self.phases if phase in phases), otherwise)
@@ -210,6 +216,5 @@ def busy_and_waiting(answers: list[Answer], device_phases) -> tuple[float, float
 
     uses = []
     for answer in answers:
-        ends = [time_ for time_, _ in answer.phases[1:]] + [answer.answered]
-        uses += [(start, end) for (start, phase), end in zip(answer.phases, ends) if device_phases(phase)]
+        uses += [(start, end) for start, end, phase in answer.intervals if device_phases(phase)]
     return union(uses), union([(answer.sent, answer.answered) for answer in answers])
