@@ -92,7 +92,7 @@ class Evaluation {
     KERNELGEN_TRY(auto hold, timed(std::string(k_device_wait_phase), [&] { return acquire_device(); }));
     KERNELGEN_TRY(auto verdict, judge_within_memory());
     timed("end", [&] { candidate_->end(); });
-    verdict = explain_by_weights(reattribute_to_machine(std::move(verdict)), record_.weights);
+    verdict = explain_by_weights(reattribute_to_machine(std::move(verdict)), record_.weights, record_.cases);
     verdict = withdraw_unreliable_verdict(std::move(verdict), session_->admission.labels);
     KERNELGEN_TRY(auto checked, check_plausibility(std::move(verdict)));
     if (checked.correct()) {

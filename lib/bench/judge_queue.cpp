@@ -17,14 +17,10 @@ int startup_cost(JudgeState state) {
   return 0;
 }
 
-std::size_t next_in_queue(std::span<const QueuedRequest> waiting) {
-  const auto first = [&](auto holds) {
-    return static_cast<std::size_t>(std::find_if(waiting.begin(), waiting.end(), holds) - waiting.begin());
-  };
-  const auto patient = first([](const QueuedRequest& turn) { return turn.overtaken >= k_most_overtakes; });
-  if (patient < waiting.size()) return patient;
-  const auto warm = first([](const QueuedRequest& turn) { return turn.warm; });
-  return warm < waiting.size() ? warm : 0;
+std::size_t next_in_queue(std::span<const JudgeState> waiting, int in_a_row) {
+  if (in_a_row >= k_most_in_a_row) return 0;
+  const auto warm = std::find(waiting.begin(), waiting.end(), JudgeState::Warm);
+  return warm == waiting.end() ? 0 : static_cast<std::size_t>(warm - waiting.begin());
 }
 
 std::optional<std::size_t> request_to_take_over(std::span<const MovableRequest> waiting) {

@@ -21,20 +21,15 @@ enum class JudgeState {
 /// a judge that ends for it will have to be started again.
 [[nodiscard]] int startup_cost(JudgeState state);
 
-/// A request that waits for a judge.
-struct QueuedRequest {
-  /// True if the judge of its task is warm. Starting one for a task of gigabytes takes as long as a verdict.
-  bool warm = false;
-  /// The number of later requests that overtook it.
-  int overtaken = 0;
-};
+/// The number of evaluations that warm judges of a device begin in a row while an earlier request waits for a judge to be
+/// started.
+inline constexpr int k_most_in_a_row = 16;
 
-/// Maximal number of times that a request is overtaken.
-inline constexpr int k_most_overtakes = 16;
-
-/// The index of the next request: the first one with a warm judge, else the first; but no request is overtaken more
-/// than k_most_overtakes times. Requires: `waiting` is not empty and in the order of arrival.
-[[nodiscard]] std::size_t next_in_queue(std::span<const QueuedRequest> waiting);
+/// The index of the next request: the first one with a warm judge, else the first. Once `in_a_row` evaluations have begun
+/// since a judge was last started, and these are k_most_in_a_row, it is the first one. So each start of a judge serves
+/// many requests of its task, however many wait, and the first request waits for k_most_in_a_row others at most.
+/// Requires: `waiting` is not empty and in the order of arrival.
+[[nodiscard]] std::size_t next_in_queue(std::span<const JudgeState> waiting, int in_a_row);
 
 /// A request that waits for a judge, as an equal device sees it that has nothing to do.
 struct MovableRequest {

@@ -5,6 +5,7 @@
 
 #include <chrono>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -36,8 +37,11 @@ enum class RunnerStep { Load, Construct, Export, Prepare, Run, Destroy, CompileF
 /// are a race.
 [[nodiscard]] Outcome classify_repeats(Outcome failure, const std::vector<bool>& right);
 
-/// Explains wrong outputs of a ModelNew by the reference's tensors that are not in it, if there are any.
-[[nodiscard]] Outcome explain_by_weights(Outcome verdict, const std::optional<WeightReport>& weights);
+/// Explains wrong outputs of a ModelNew by the reference's tensors that are not in it, if there are any. Outputs that
+/// are near the truth in `cases` stay what they are, with these tensors in the message: other weights give other
+/// outputs, but folded ones of too little precision give near ones.
+[[nodiscard]] Outcome explain_by_weights(Outcome verdict, const std::optional<WeightReport>& weights,
+                                         std::span<const CaseResult> cases);
 
 /// Takes back the verdict that outputs differ from a reference that cannot say what is right: one that draws random
 /// numbers of its own, or answers with its own rounding. `labels` are those of the task's admission.

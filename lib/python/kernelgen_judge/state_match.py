@@ -34,9 +34,10 @@ from .weights import SETS, Weights
 
 _FLOATS = (torch.float16, torch.bfloat16, torch.float32, torch.float64)
 _MAX_PERMUTED_DIMS = 4
-_WINDOW_BYTES = 8
-#: Minimal number of different values that identifies a tensor by its contents.
-_MIN_DISTINCT_VALUES = 8
+#: Minimal number of different values that identifies a tensor by its contents, and the elements in which they are looked for first.
+_MIN_DISTINCT_VALUES, _FIRST_ELEMENTS = 8, 4096
+#: So many values are looked for one by one, which takes a pass each and no sorting.
+_FEW_VALUES = 16
 _MAX_NAMED = 40
 #: Maximal number of elements of one type that are searched for packed tensors: sorting takes 40 bytes for each.
 MAX_SEARCHED = 1 << 25
@@ -99,9 +100,9 @@ class _Pool:
         self._sorted: dict[int, torch.Tensor] = {}
 
     @property
-    def is_too_large(self) -> bool:
-        """True if it is not searched: the candidate decides how much it holds, and the judge's memory must not depend on that."""
-        return sum(tensor.numel() for tensor in self._tensors) > MAX_SEARCHED
+    def can_be_searched(self) -> bool:
+        """False if it is empty or too large: the candidate decides how much it holds, and the judge's memory must not depend on that."""
+        return 0 < sum(tensor.numel() for tensor in self._tensors) <= MAX_SEARCHED
 
     def _keys(self, step: int) -> torch.Tensor:
         """Sorted windows of elements that lie `step` apart (0: single elements)."""
@@ -118,8 +119,20 @@ class _Pool:
         places = torch.searchsorted(pool, keys).clamp_(max=pool.numel() - 1)
         return bool(torch.equal(pool[places], keys))
 
+    def contains_some(self, keys: torch.Tensor) -> bool:
+        """True if the candidate has a few of the keys, which are taken from all over the tensor. Without them it has not all, and
+        this takes no sorting."""
+        few = keys[:: max(1, keys.numel() // _FEW_VALUES)][:_FEW_VALUES]
+        return all(self._count(int(key)) > 0 for key in few)
+
+    def _count(self, key: int) -> int:
+        """How many elements have these bits."""
+        return sum(int((dtypes.bits(tensor) == key).sum()) for tensor in self._tensors)
+
     def contains_counted(self, values: torch.Tensor, counts: torch.Tensor) -> bool:
         """True if the candidate has every value at least so many times."""
+        if values.numel() <= _FEW_VALUES:
+            return all(self._count(int(value)) >= int(count) for value, count in zip(values, counts))
         pool = self._keys(0)
         first = torch.searchsorted(pool, values)
         last = torch.searchsorted(pool, values, right=True)
@@ -254,6 +267,8 @@ class _Matcher:
         if not tensor.values[0].is_floating_point():
             return False
         for dtype in [tensor.values[0].dtype, *[d for d in _FLOATS if d != tensor.values[0].dtype]]:
+            if any(not candidate.pool(dtype).can_be_searched for candidate in self._candidates):
+                continue
             pairs = list(zip(self._candidates, tensor.values))
             if self._identified_by(tensor, dtype) and all(self._contains(c, values.to(dtype)) for c, values in pairs):
                 return True
@@ -263,13 +278,16 @@ class _Matcher:
     def _identified_by(tensor: _Wanted, dtype: torch.dtype) -> bool:
         """True if the contents under one of the seeds have enough different values."""
         least = min(_MIN_DISTINCT_VALUES, tensor.values[0].numel())
-        return any(torch.unique(values.to(dtype)).numel() >= least for values in tensor.values)
+        first = [values.reshape(-1)[:_FIRST_ELEMENTS] for values in tensor.values]
+        return any(torch.unique(values.to(dtype)).numel() >= least for values in (*first, *tensor.values))
 
     def _contains(self, candidate: _Candidate, values: torch.Tensor) -> bool:
         pool = candidate.pool(values.dtype)
-        if pool.is_too_large:
+        if not pool.can_be_searched:
             return False
         keys = dtypes.bits(values.contiguous().reshape(-1)).to(torch.int64)
+        if not pool.contains_some(keys):
+            return False
         distinct, counts = torch.unique(keys, return_counts=True)
         if not pool.contains_counted(distinct, counts):
             return False
@@ -291,14 +309,12 @@ class _Matcher:
 
     def _has_counted(self, tensor: _Wanted) -> bool:
         """A constant as part of something packed: each value stands there as often as here."""
-        if any(candidate.pool(tensor.values[0].dtype).is_too_large for candidate in self._candidates):
+        pools = [candidate.pool(tensor.values[0].dtype) for candidate in self._candidates]
+        if not all(pool.can_be_searched for pool in pools):
             return False
-        for dtype in [tensor.values[0].dtype]:
-            keys = dtypes.bits(tensor.values[0].to(dtype).contiguous().reshape(-1)).to(torch.int64).reshape(-1)
-            distinct, counts = torch.unique(keys, return_counts=True)
-            if all(candidate.pool(dtype).contains_counted(distinct, counts) for candidate in self._candidates):
-                return True
-        return False
+        keys = dtypes.bits(tensor.values[0].contiguous().reshape(-1)).to(torch.int64)
+        distinct, counts = torch.unique(keys, return_counts=True)
+        return all(pool.contains_counted(distinct, counts) for pool in pools)
 
     def _is_declared(self, tensor: _Wanted) -> bool:
         """True if WEIGHT_MAP says null (not needed as such, for example folded), or names a tensor that depends on the seed as

@@ -273,12 +273,28 @@ TEST_CASE("weights that ModelNew does not have are no reason against right outpu
 
 TEST_CASE("weights explain neither other failures nor wrong outputs on other inputs", "[bench][evaluation]") {
   const WeightReport weights{{}, {}, {}, {"linear.weight"}};
-  const auto kept = [&](const Outcome& outcome) { return explain_by_weights(outcome, weights).kind == outcome.kind; };
+  const auto kept = [&](const Outcome& outcome) { return explain_by_weights(outcome, weights, {}).kind == outcome.kind; };
   CHECK(kept({OutcomeKind::Accuracy, "shape", "output has shape [2]"}));
   CHECK(kept({OutcomeKind::OffDistribution, "mismatch", "wrong"}));
   CHECK(kept({OutcomeKind::Timeout, "", "30 s"}));
-  CHECK(explain_by_weights({OutcomeKind::Accuracy, "nan", "NaN"}, weights).kind == OutcomeKind::WeightSync);
-  CHECK(explain_by_weights({OutcomeKind::Accuracy, "nan", "NaN"}, std::nullopt).kind == OutcomeKind::Accuracy);
+  CHECK(explain_by_weights({OutcomeKind::Accuracy, "nan", "NaN"}, weights, {}).kind == OutcomeKind::WeightSync);
+  CHECK(explain_by_weights({OutcomeKind::Accuracy, "nan", "NaN"}, std::nullopt, {}).kind == OutcomeKind::Accuracy);
+}
+
+TEST_CASE("outputs near the truth have the reference's weights, whatever ModelNew holds", "[bench][evaluation]") {
+  const WeightReport weights{{}, {}, {}, {"linear.weight", "linear.bias"}};
+  const Outcome mismatch{OutcomeKind::Accuracy, "mismatch", "output: 7 of 8 elements are wrong"};
+  CaseResult result;
+  result.outcome = mismatch;
+  const auto explained = [&] { return explain_by_weights(mismatch, weights, std::vector{CaseResult(), result}); };
+  // An error that was not measured is no near one.
+  result.outputs.emplace_back().output = "output";
+  CHECK(explained().kind == OutcomeKind::WeightSync);
+  result.outputs.front().rms_error_vs_float64 = 1e-3;
+  CHECK(explained().kind == OutcomeKind::Accuracy);
+  CHECK_THAT(explained().message, Catch::Contains("linear.weight, linear.bias are not in ModelNew as they are"));
+  result.outputs.front().rms_error_vs_float64 = 0.3;
+  CHECK(explained().kind == OutcomeKind::WeightSync);
 }
 
 TEST_CASE("no answer is wrong where the reference cannot say what is right", "[bench][evaluation]") {

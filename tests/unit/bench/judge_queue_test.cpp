@@ -1,5 +1,8 @@
 #include "bench/judge_queue.hpp"
 
+#include <algorithm>
+#include <string>
+#include <utility>
 #include <vector>
 
 #include "support/catch.hpp"
@@ -11,18 +14,22 @@ namespace {
 /// Tasks in the order in which they are judged, when all come at once and one judge is warm at a time.
 std::string judged(std::string tasks) {
   std::string order;
-  std::vector<int> overtaken(tasks.size());
+  int in_a_row = 0;
   while (!tasks.empty()) {
-    std::vector<QueuedRequest> waiting;
-    for (std::size_t i = 0; i < tasks.size(); ++i)
-      waiting.push_back({.warm = !order.empty() && tasks[i] == order.back(), .overtaken = overtaken[i]});
-    const auto next = next_in_queue(waiting);
-    for (std::size_t i = 0; i < next; ++i) ++overtaken[i];
+    std::vector<JudgeState> waiting;
+    for (const auto task : tasks)
+      waiting.push_back(!order.empty() && task == order.back() ? JudgeState::Warm : JudgeState::Evicts);
+    const auto next = next_in_queue(waiting, in_a_row);
+    in_a_row = waiting[next] == JudgeState::Warm ? in_a_row + 1 : 0;
     order += tasks[next];
     tasks.erase(next, 1);
-    overtaken.erase(overtaken.begin() + static_cast<std::ptrdiff_t>(next));
   }
   return order;
+}
+
+/// The number of judges that are started for that order.
+std::ptrdiff_t starts(const std::string& order) {
+  return std::count_if(order.begin(), order.end(), [last = '\0'](char task) mutable { return task != std::exchange(last, task); });
 }
 
 }  // namespace
@@ -34,10 +41,21 @@ TEST_CASE("the first request whose judge is warm is next", "[bench][judge_queue]
   CHECK(judged("abcabcabc") == "aaabbbccc");
 }
 
-TEST_CASE("no request is overtaken forever", "[bench][judge_queue]") {
-  const auto many = static_cast<std::size_t>(3 * k_most_overtakes);
-  const auto order = judged("ab" + std::string(many, 'a'));
-  CHECK(order.find('b') == static_cast<std::size_t>(k_most_overtakes) + 1);
+TEST_CASE("no request waits for more than a turn of another task", "[bench][judge_queue]") {
+  const auto turn = static_cast<std::size_t>(k_most_in_a_row) + 1;
+  const auto order = judged("ab" + std::string(3 * turn, 'a'));
+  CHECK(order.find('b') == turn);
+  CHECK(starts(order) == 3);
+  // A judge that is warm when the turn is over does not keep its task at the front.
+  const auto other = judged(std::string(turn, 'a') + "ab" + std::string(turn, 'a'));
+  CHECK(other.find('b') == turn + 1);
+}
+
+TEST_CASE("a long queue starts few judges", "[bench][judge_queue]") {
+  std::string tasks;
+  const int rounds = 2 * (k_most_in_a_row + 1);
+  for (int i = 0; i < rounds; ++i) tasks += "abcdefg";
+  CHECK(starts(judged(tasks)) == 2 * 7);
 }
 
 TEST_CASE("a free device takes over what it begins earlier", "[bench][judge_queue]") {
