@@ -1,4 +1,4 @@
-"""Draws which evaluations had each GPU, and what they waited for: a timeline of one worker, as SVG."""
+"""Draws which evaluations had each GPU, and how many others compiled and waited: a timeline of one worker, as SVG."""
 
 from __future__ import annotations
 
@@ -18,7 +18,9 @@ KINDS = (
     ("times", "#d1605e", ("timing", "device timing", "device again")),
 )
 CHECKS = ("checks", "#6aa56e")
-WIDTH, LEFT, ROW, GAP = 1100, 90, 9, 14
+#: Phases without the device, the more frequent kind first.
+PREPARING = [(name, color) for name, color, _ in (KINDS[1], KINDS[0], KINDS[2])]
+WIDTH, LEFT, RIGHT, ROW, COUNTS, GAP = 1100, 90, 24, 18, 48, 18
 
 
 @dataclass(frozen=True)
@@ -39,27 +41,30 @@ def kind_of(phase: str) -> tuple[str, str]:
     return CHECKS
 
 
-def spans_of(answers: list[Answer], names: list[str]) -> dict[str, list[list[Span]]]:
-    """The evaluations of each GPU, each as its phases, in the order in which they began. One without a device, such as a candidate
-    that does not compile, is under ""."""
+def spans_of(answers: list[Answer], names: list[str]) -> dict[str, list[Span]]:
+    """The phases of all evaluations of each GPU, in the order in which they began. One without a device, such as a candidate that
+    does not compile, is under ""."""
     begin = min((answer.sent for answer in answers), default=0.0)
-    found: dict[str, list[list[Span]]] = {}
+    found: dict[str, list[Span]] = {}
     for answer, name in zip(answers, names):
         spans = [Span(start - begin, end - begin, phase, name) for start, end, phase in answer.intervals]
         if spans:
-            found.setdefault(answer.device or "", []).append(spans)
-    return {device: sorted(found[device], key=lambda spans: spans[0].start) for device in sorted(found)}
+            found.setdefault(answer.device or "", []).extend(spans)
+    return {device: sorted(found[device], key=lambda span: span.start) for device in sorted(found)}
 
 
-def rows_of(evaluations: list[list[Span]]) -> list[list[Span]]:
-    """The same in few rows: each evaluation in the first row that is free when it begins."""
-    rows: list[list[Span]] = []
-    for spans in evaluations:
-        row = next((row for row in rows if row[-1].end <= spans[0].start), None)
-        if row is None:
-            rows.append(row := [])
-        row.extend(spans)
-    return rows
+def counts(spans: list[Span], shown: float) -> list[tuple[float, int]]:
+    """How many of the phases last, from each of these times on, up to `shown`."""
+    changes: dict[float, int] = {0.0: 0}
+    for span in spans:
+        if span.start < shown:
+            changes[span.start] = changes.get(span.start, 0) + 1
+            changes[min(span.end, shown)] = changes.get(min(span.end, shown), 0) - 1
+    found, count = [], 0
+    for time in sorted(changes):
+        count += changes[time]
+        found.append((time, count))
+    return found
 
 
 def totals(answers: list[Answer]) -> dict[str, float]:
@@ -73,24 +78,31 @@ def totals(answers: list[Answer]) -> dict[str, float]:
 
 
 def draw(answers: list[Answer], names: list[str], seconds: float = 60.0) -> str:
-    """The first seconds as SVG. Each GPU has a group of rows; a row is one evaluation after the other."""
-    devices = {device: rows_of(evaluations) for device, evaluations in spans_of(answers, names).items()}
-    last = max((span.end for rows in devices.values() for row in rows for span in row), default=0.0)
-    shown = max(min(seconds, last), 1e-3)
-    scale = (WIDTH - LEFT - 10) / shown
+    """The first seconds as SVG, see picture()."""
+    return picture(spans_of(answers, names), seconds)
+
+
+def picture(devices: dict[str, list[Span]], seconds: float) -> str:
+    """The first seconds as SVG. Each GPU has a row with the phases of the evaluation that has it, and below it how many others
+    compile, and wait."""
+    shown = max(min(seconds, max((span.end for spans in devices.values() for span in spans), default=0.0)), 1e-3)
+    scale = (WIDTH - LEFT - RIGHT) / shown
+    waiting = {device: _stacked(spans, shown) for device, spans in devices.items()}
+    most = max((count for layers in waiting.values() for _, layer in layers for _, count in layer), default=0) or 1
     parts, y = [], 40.0
-    for device, rows in devices.items():
-        label = html.escape(device[-6:] or "no device")
-        parts.append(f'<text x="4" y="{y + ROW:.0f}">{label}</text>')
-        for row in rows:
-            for span in row:
-                if span.start >= shown:
-                    continue
-                width = max((min(span.end, shown) - span.start) * scale, 0.3)
-                title = html.escape(f"{span.name}: {span.phase}, {span.end - span.start:.2f} s")
-                parts.append(f'<rect x="{LEFT + span.start * scale:.1f}" y="{y:.0f}" width="{width:.1f}" height="{ROW - 1}" '
-                             f'fill="{kind_of(span.phase)[1]}"><title>{title}</title></rect>')
-            y += ROW
+    for device, spans in devices.items():
+        parts.append(f'<text x="4" y="{y + ROW - 5:.0f}">{html.escape(device[-6:] or "no device")}</text>')
+        for span in (span for span in spans if span.start < shown and kind_of(span.phase) not in PREPARING):
+            width = max((min(span.end, shown) - span.start) * scale, 0.3)
+            title = html.escape(f"{span.name}: {span.phase}, {span.end - span.start:.2f} s")
+            parts.append(f'<rect x="{LEFT + span.start * scale:.1f}" y="{y:.0f}" width="{width:.1f}" height="{ROW}" '
+                         f'fill="{kind_of(span.phase)[1]}"><title>{title}</title></rect>')
+        y += ROW + COUNTS + 4
+        for color, layer in waiting[device]:
+            edge = [(LEFT + time * scale, y - COUNTS * count / most) for time, count in layer]
+            steps = "".join(f"H{x:.1f}V{height:.1f}" for x, height in edge)
+            parts.append(f'<path d="M{LEFT},{y:.0f}{steps}H{LEFT + shown * scale:.1f}V{y:.0f}Z" fill="{color}"/>')
+        parts.append(f'<text x="4" y="{y - COUNTS + 9:.0f}">{most} others</text><text x="4" y="{y:.0f}">0</text>')
         y += GAP
     for second in range(int(shown) + 1):
         if shown > 20 and second % 5:
@@ -104,3 +116,11 @@ def draw(answers: list[Answer], names: list[str], seconds: float = 60.0) -> str:
         x += 30 + 6.2 * len(name)
     return (f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {y + 8:.0f}" font-family="sans-serif" font-size="11">\n'
             '<rect width="100%" height="100%" fill="white"/>\n' + "\n".join(parts) + "\n</svg>\n")
+
+
+def _stacked(spans: list[Span], shown: float) -> list[tuple[str, list[tuple[float, int]]]]:
+    """Color and counts of the preparing kinds of phases, the tallest first: each is counted with those after it."""
+    found = []
+    for index, (_, color) in enumerate(PREPARING):
+        found.append((color, counts([span for span in spans if kind_of(span.phase) in PREPARING[index:]], shown)))
+    return found
