@@ -21,13 +21,13 @@ enum class JudgeState {
 /// a judge that ends for it will have to be started again.
 [[nodiscard]] int startup_cost(JudgeState state);
 
-/// The number of evaluations that warm judges of a device begin in a row while an earlier request waits for a judge to be
-/// started.
+/// The number of evaluations that warm judges of a device begin in a row while an earlier request waits for a judge to
+/// be started.
 inline constexpr int k_most_in_a_row = 16;
 
-/// The index of the next request: the first one with a warm judge, else the first. Once `in_a_row` evaluations have begun
-/// since a judge was last started, and these are k_most_in_a_row, it is the first one. So each start of a judge serves
-/// many requests of its task, however many wait, and the first request waits for k_most_in_a_row others at most.
+/// The index of the next request: the first one with a warm judge, else the first. Once `in_a_row` evaluations have
+/// begun since a judge was last started, and these are k_most_in_a_row, it is the first one. So each start of a judge
+/// serves many requests of its task, however many wait, and the first request waits for k_most_in_a_row others at most.
 /// Requires: `waiting` is not empty and in the order of arrival.
 [[nodiscard]] std::size_t next_in_queue(std::span<const JudgeState> waiting, int in_a_row);
 

@@ -264,10 +264,13 @@ Outcome explain_by_weights(Outcome verdict, const std::optional<WeightReport>& w
       verdict.kind == OutcomeKind::Accuracy && (verdict.detail == "mismatch" || verdict.detail == "nan");
   if (!differs || !weights || weights->unmapped.empty()) return verdict;
   const auto names = fmt::format("{}", fmt::join(weights->unmapped, ", "));
-  const auto failed = std::find_if(cases.begin(), cases.end(), [](const CaseResult& result) { return !result.outcome.correct(); });
+  const auto failed =
+      std::find_if(cases.begin(), cases.end(), [](const CaseResult& result) { return !result.outcome.correct(); });
   if (failed != cases.end() && is_near_truth(*failed)) {
-    verdict.message += fmt::format("; the reference's {} are not in ModelNew as they are, but outputs this near have the "
-                                   "same weights, with too little precision or with a small one missing", names);
+    verdict.message += fmt::format(
+        "; the reference's {} are not in ModelNew as they are, but outputs this near have the "
+        "same weights, with too little precision or with a small one missing",
+        names);
     return verdict;
   }
   return {OutcomeKind::WeightSync, "",

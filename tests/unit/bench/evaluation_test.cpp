@@ -273,7 +273,9 @@ TEST_CASE("weights that ModelNew does not have are no reason against right outpu
 
 TEST_CASE("weights explain neither other failures nor wrong outputs on other inputs", "[bench][evaluation]") {
   const WeightReport weights{{}, {}, {}, {"linear.weight"}};
-  const auto kept = [&](const Outcome& outcome) { return explain_by_weights(outcome, weights, {}).kind == outcome.kind; };
+  const auto kept = [&](const Outcome& outcome) {
+    return explain_by_weights(outcome, weights, {}).kind == outcome.kind;
+  };
   CHECK(kept({OutcomeKind::Accuracy, "shape", "output has shape [2]"}));
   CHECK(kept({OutcomeKind::OffDistribution, "mismatch", "wrong"}));
   CHECK(kept({OutcomeKind::Timeout, "", "30 s"}));

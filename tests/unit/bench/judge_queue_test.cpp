@@ -29,7 +29,8 @@ std::string judged(std::string tasks) {
 
 /// The number of judges that are started for that order.
 std::ptrdiff_t starts(const std::string& order) {
-  return std::count_if(order.begin(), order.end(), [last = '\0'](char task) mutable { return task != std::exchange(last, task); });
+  return std::count_if(order.begin(), order.end(),
+                       [last = '\0'](char task) mutable { return task != std::exchange(last, task); });
 }
 
 }  // namespace
