@@ -1,8 +1,10 @@
 #include "bench/runner_pool.hpp"
 
 #include <array>
+#include <memory>
 #include <mutex>
 #include <optional>
+#include <utility>
 
 #include <kernelgen/platform/platform.hpp>
 
@@ -29,22 +31,16 @@ class RunnerPool final : public RunnerSource {
   explicit RunnerPool(RunnerPoolOptions options) : options_(std::move(options)) {}
 
   void prestart(RunnerKind kind) override {
-    const std::scoped_lock lock(mutex_);
-    auto& zygote = zygotes_[static_cast<std::size_t>(kind)];
-    if (kind == RunnerKind::Native || zygote) return;
+    if (kind == RunnerKind::Native) return;
     // If it cannot start, take() tries again and reports the reason.
-    if (auto started = start_zygote(kind)) zygote = *std::move(started);
+    [[maybe_unused]] const auto zygote = zygote_of(kind);
   }
 
   BuildAhead build_ahead(const BuildJob& job, const StepLimits& limits, std::stop_token stop) override {
     if (!keeps_builds() || BuildCache::is_kept(options_.builds_dir, job.builds_key)) return BuildAhead::Done;
-    std::unique_ptr<RunnerProcess> builder;
-    {
-      const std::scoped_lock lock(mutex_);
-      auto started = start(RunnerKind::Python, Role::Builder, stop);
-      if (!started) return BuildAhead::Done;
-      builder = *std::move(started);
-    }
+    auto started = start(RunnerKind::Python, Role::Builder, stop);
+    if (!started) return BuildAhead::Done;
+    const auto builder = *std::move(started);
     if (!builder->wait_ready(k_start_timeout)) return BuildAhead::Done;
     builder->cancel_with(std::move(stop));
     const auto answer = builder->build(job, limits);
@@ -55,35 +51,23 @@ class RunnerPool final : public RunnerSource {
   Result<RunnerAnswer> compile_for(const CompileForJob& job, const StepLimits& limits, std::stop_token stop) override {
     if (!keeps_builds())
       return Error{ErrorCode::InvalidArgument, "there is no directory for what a candidate compiles"};
-    std::unique_ptr<RunnerProcess> builder;
-    {
-      const std::scoped_lock lock(mutex_);
-      KERNELGEN_TRY(builder, start(RunnerKind::Python, Role::Builder, stop));
-    }
+    KERNELGEN_TRY(const auto builder, start(RunnerKind::Python, Role::Builder, stop));
     KERNELGEN_CHECK(builder->wait_ready(k_start_timeout));
     builder->cancel_with(std::move(stop));
     return builder->compile_for(job, limits);
   }
 
   Result<std::unique_ptr<Runner>> take(RunnerKind kind, std::stop_token stop) override {
-    std::unique_ptr<RunnerProcess> runner;
-    bool stood_by = false;
-    {
-      const std::scoped_lock lock(mutex_);
-      auto& standby = standby_[static_cast<std::size_t>(kind)];
-      if (standby && standby->alive()) runner = std::move(standby);
-      stood_by = runner != nullptr;
-      if (!runner) {
-        KERNELGEN_TRY(runner, start(kind, Role::Runner, stop));
-      }
-      // The next runner starts while this one loads its candidate. If it cannot start, the next take() reports why.
-      auto next = start(kind, Role::Runner, stop);
-      standby = next ? *std::move(next) : nullptr;
+    auto runner = take_standby(kind);
+    const bool stood_by = runner != nullptr;
+    if (!runner) {
+      KERNELGEN_TRY(runner, start(kind, Role::Runner, stop));
     }
+    // The next runner starts while this one loads its candidate. If it cannot start, the next take() reports why.
+    if (auto next = start(kind, Role::Runner, stop)) keep_standby(kind, *std::move(next));
     auto ready = runner->wait_ready(k_start_timeout);
     if (!ready && stood_by) {
       // It was started while another candidate ran, so memory may have been short.
-      const std::scoped_lock lock(mutex_);
       KERNELGEN_TRY(runner, start(kind, Role::Runner, stop));
       ready = runner->wait_ready(k_start_timeout);
     }
@@ -94,6 +78,19 @@ class RunnerPool final : public RunnerSource {
 
  private:
   enum class Role { Runner, Builder };
+
+  /// The runner that stands by, if it lives.
+  std::unique_ptr<RunnerProcess> take_standby(RunnerKind kind) {
+    const std::scoped_lock lock(mutex_);
+    auto standby = std::exchange(standby_[static_cast<std::size_t>(kind)], nullptr);
+    return standby && standby->alive() ? std::move(standby) : nullptr;
+  }
+
+  void keep_standby(RunnerKind kind, std::unique_ptr<RunnerProcess> runner) {
+    const std::scoped_lock lock(mutex_);
+    // The one that was there ends without the mutex, with this parameter.
+    std::swap(standby_[static_cast<std::size_t>(kind)], runner);
+  }
 
   /// True if candidates' builds are cached.
   [[nodiscard]] bool keeps_builds() const { return !options_.builds_dir.empty(); }
@@ -156,19 +153,36 @@ class RunnerPool final : public RunnerSource {
 
   Result<void> fork_python(RunnerKind kind, const RunnerSockets& ends, const ForkOptions& options,
                            const std::stop_token& stop) {
-    auto& zygote = zygotes_[static_cast<std::size_t>(kind)];
     const std::array<int, 2> fds{ends.control.get(), ends.status.get()};
     // A zygote that died since it was started is replaced once.
     for (const bool last_try : {false, true}) {
-      if (!zygote) {
-        KERNELGEN_TRY(zygote, start_zygote(kind));
-      }
+      KERNELGEN_TRY(const auto zygote, zygote_of(kind));
+      // It may import for minutes, and runners of other kinds do not wait for that.
       auto ready = zygote->wait_ready(k_import_timeout, stop);
       if (ready && zygote->fork(fds, options)) return {};
-      zygote.reset();
-      if (!ready && (last_try || ready.error().code == ErrorCode::Cancelled)) return std::move(ready).error();
+      // Others may still wait for it.
+      if (!ready && ready.error().code == ErrorCode::Cancelled) return std::move(ready).error();
+      forget(kind, zygote);
+      if (!ready && last_try) return std::move(ready).error();
     }
     return Error{ErrorCode::Unavailable, "the Python runner's zygote cannot fork"};
+  }
+
+  /// The zygote of a kind of runner, started if there is none.
+  Result<std::shared_ptr<Zygote>> zygote_of(RunnerKind kind) {
+    const std::scoped_lock lock(mutex_);
+    auto& zygote = zygotes_[static_cast<std::size_t>(kind)];
+    if (!zygote) {
+      KERNELGEN_TRY(zygote, start_zygote(kind));
+    }
+    return zygote;
+  }
+
+  /// Has the next runner of a kind start a zygote anew.
+  void forget(RunnerKind kind, const std::shared_ptr<Zygote>& zygote) {
+    const std::scoped_lock lock(mutex_);
+    auto& kept = zygotes_[static_cast<std::size_t>(kind)];
+    if (kept == zygote) kept.reset();
   }
 
   Result<std::unique_ptr<Zygote>> start_zygote(RunnerKind kind) const {
@@ -189,8 +203,9 @@ class RunnerPool final : public RunnerSource {
   }
 
   RunnerPoolOptions options_;
+  /// Guards the members below, and is held for moments only.
   std::mutex mutex_;
-  std::array<std::unique_ptr<Zygote>, 3> zygotes_;
+  std::array<std::shared_ptr<Zygote>, 3> zygotes_;
   std::array<std::unique_ptr<RunnerProcess>, 3> standby_;
 };
 
