@@ -105,6 +105,12 @@ class ProcessJudgePool final : public JudgePool {
     const auto me = waiting_.insert(waiting_.end(), std::move(request));
     std::optional<std::size_t> chosen;
     changed_.wait(lock, stop, [&] { return (chosen = find_place(*me)).has_value(); });
+    if (chosen == 0U) {
+      const auto first = std::find_if(waiting_.begin(), waiting_.end(), [&](const WaitingRequest& one) {
+        return one.home().name() == me->home().name();
+      });
+      if (first != me) ++first->overtaken;
+    }
     waiting_.erase(me);
     changed_.notify_all();
     if (!chosen) return {Error{ErrorCode::Cancelled, "cancelled while waiting for the judge"}};
@@ -165,6 +171,8 @@ class ProcessJudgePool final : public JudgePool {
   struct WaitingRequest {
     /// The first is that of the device where it waits.
     std::vector<Place> places;
+    /// QueuedRequest::overtaken.
+    int overtaken = 0;
     [[nodiscard]] const Place& home() const { return places.front(); }
   };
 
@@ -244,15 +252,13 @@ class ProcessJudgePool final : public JudgePool {
 
   [[nodiscard]] bool is_next(const WaitingRequest& request) const {
     std::vector<const WaitingRequest*> requests;
-    std::vector<JudgeState> queue;
-    const auto& device = request.home().name();
+    std::vector<QueuedRequest> queue;
     for (const auto& one : waiting_) {
-      if (one.home().name() != device) continue;
+      if (one.home().name() != request.home().name()) continue;
       requests.push_back(&one);
-      queue.push_back(state_of(one.home()));
+      queue.push_back({.warm = find(one.home().key) != judges_.end(), .overtaken = one.overtaken});
     }
-    const auto begun = in_a_row_.find(device);
-    return requests.at(next_in_queue(queue, begun == in_a_row_.end() ? 0 : begun->second)) == &request;
+    return requests.at(next_in_queue(queue)) == &request;
   }
 
   /// Takes the judge of a task. Requires: no judge of its device is in use.
@@ -260,15 +266,12 @@ class ProcessJudgePool final : public JudgePool {
                                              std::stop_token stop) {
     const auto& task = place.task;
     const auto key = judge_key(task);
-    auto& in_a_row = in_a_row_[device_of(task)];
     if (const auto found = find(key); found != judges_.end()) {
-      in_a_row = std::min(in_a_row + 1, k_most_in_a_row);
       (*found)->busy = true;
       judges_.splice(judges_.begin(), judges_, found);
       remember(*judges_.front(), task);
       return open_session(*judges_.front(), task);
     }
-    in_a_row = 0;
     judges_.push_front(std::make_unique<WarmJudge>());
     auto& judge = *judges_.front();
     judge.key = key;
@@ -441,8 +444,6 @@ class ProcessJudgePool final : public JudgePool {
   /// Notified if a judge became idle or ended, because the next request depends on the existing judges.
   std::condition_variable_any changed_;
   std::uint64_t version_ = 0;
-  /// Evaluations that each device has begun since a judge was last started there, up to k_most_in_a_row.
-  std::map<std::string, int> in_a_row_;
   /// Waiting requests in the order of arrival.
   std::list<WaitingRequest> waiting_;
   /// Admitted tasks, by admission_key(), or by judge_key() where equal devices do not share the admission.

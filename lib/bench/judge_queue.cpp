@@ -17,9 +17,9 @@ int startup_cost(JudgeState state) {
   return 0;
 }
 
-std::size_t next_in_queue(std::span<const JudgeState> waiting, int in_a_row) {
-  if (in_a_row >= k_most_in_a_row) return 0;
-  const auto warm = std::find(waiting.begin(), waiting.end(), JudgeState::Warm);
+std::size_t next_in_queue(std::span<const QueuedRequest> waiting) {
+  if (waiting.front().overtaken >= k_most_overtakes) return 0;
+  const auto warm = std::find_if(waiting.begin(), waiting.end(), [](const QueuedRequest& one) { return one.warm; });
   return warm == waiting.end() ? 0 : static_cast<std::size_t>(warm - waiting.begin());
 }
 

@@ -21,19 +21,25 @@ enum class JudgeState {
 /// a judge that ends for it will have to be started again.
 [[nodiscard]] int startup_cost(JudgeState state);
 
-/// The number of evaluations that warm judges of a device begin in a row while an earlier request waits for a judge to
-/// be started.
-inline constexpr int k_most_in_a_row = 16;
+/// A request that waits for a judge.
+struct QueuedRequest {
+  /// True if the judge of its task is warm. Starting one for a task of gigabytes takes as long as a verdict.
+  bool warm = false;
+  /// The number of later requests that overtook it while it was the first.
+  int overtaken = 0;
+};
 
-/// The index of the next request: the first one with a warm judge, else the first. Once `in_a_row` evaluations have
-/// begun since a judge was last started, and these are k_most_in_a_row, it is the first one. So each start of a judge
-/// serves many requests of its task, however many wait, and the first request waits for k_most_in_a_row others at most.
-/// Requires: `waiting` is not empty and in the order of arrival.
-[[nodiscard]] std::size_t next_in_queue(std::span<const JudgeState> waiting, int in_a_row);
+/// Maximal number of times that the first request is overtaken.
+inline constexpr int k_most_overtakes = 16;
+
+/// The index of the next request: the first one with a warm judge, else the first; but the first is overtaken at most
+/// k_most_overtakes times. Only the first counts, so that a judge that was started for it serves as many of its task
+/// before the next one is due, however many wait. Requires: `waiting` is not empty and in the order of arrival.
+[[nodiscard]] std::size_t next_in_queue(std::span<const QueuedRequest> waiting);
 
 /// A request that waits for a judge, as an equal device sees it that has nothing to do.
 struct MovableRequest {
-  /// The evaluations that its own device makes before it, with the current one.
+  /// The evaluations of its own device that arrived before it, with the current one.
   int ahead = 0;
   JudgeState there = JudgeState::Cold;  ///< its judge on its own device
   JudgeState here = JudgeState::Cold;   ///< its judge on the device that has nothing to do

@@ -37,9 +37,9 @@ enum class RunnerStep { Load, Construct, Export, Prepare, Run, Destroy, CompileF
 /// are a race.
 [[nodiscard]] Outcome classify_repeats(Outcome failure, const std::vector<bool>& right);
 
-/// Explains wrong outputs of a ModelNew by the reference's tensors that are not in it, if there are any. Outputs that
-/// are near the truth in `cases` stay what they are, with these tensors in the message: other weights give other
-/// outputs, but folded ones of too little precision give near ones.
+/// Explains wrong outputs of a ModelNew by the reference's tensors that are not in it, if there are any; not where all
+/// `cases` were right. Where outputs are near the truth, the message says that these tensors may be there in another
+/// form.
 [[nodiscard]] Outcome explain_by_weights(Outcome verdict, const std::optional<WeightReport>& weights,
                                          std::span<const CaseResult> cases);
 

@@ -8,7 +8,7 @@ import torch
 import torch.nn.functional as F
 import support  # noqa: F401  (sets the number of threads)
 
-from kernelgen_judge.compare import ROUNDING_LOTS, Expected, compare_with_rounding
+from kernelgen_judge.compare import ROUNDING_LOTS, Expected, _is_right, compare_with_rounding, is_far_in_samples
 from kernelgen_judge.target import Allowance, Tolerance, Truth
 from kernelgen_judge.values import Flat, flatten_output
 
@@ -584,6 +584,54 @@ class SimulatedRounding(unittest.TestCase):
 
     def test_without_time_the_answer_stays_wrong(self):
         self.assertEqual(self.compare(off_by(self.truth, 1e-3), [None]), (False, 1))
+
+
+class ShortCuts(unittest.TestCase):
+    """What ends early agrees with what looks at everything."""
+
+    def outputs(self):
+        generator = torch.Generator().manual_seed(5)
+        x = torch.rand(300_000, generator=generator) - 0.5
+        late, few = x.clone(), x.clone()
+        late[-1] = 9.0
+        few[::2] += 1e-6
+        strange = x.clone()
+        strange[-2:] = torch.tensor([math.nan, math.inf])
+        yield from [(x, x.clone()), (x, late), (x, few), (x, x + 1.0), (x, strange), (strange, strange.clone()), (strange, x)]
+        yield from [(x.to(torch.float16), x.to(torch.float16)), (torch.complex(x, x), torch.complex(x, -x)), (x[:0], x[:0])]
+        whole = torch.arange(300_000)
+        yield from [(whole, whole.clone()), (whole, whole + 1), (whole > 5, whole > 5), (whole > 5, whole > 7)]
+        yield (torch.zeros(100_000), torch.zeros(100_000))
+        yield (torch.zeros(100_000), torch.full((100_000,), 1e-3))
+        yield (x.view(3, -1).T, x.view(3, -1).T.clone())
+
+    def test_right_is_what_a_full_comparison_finds_right(self):
+        for index, (wanted, given) in enumerate(self.outputs()):
+            with self.subTest(index):
+                expected = one(wanted, wanted.double() if wanted.dtype == torch.float32 else None)
+                self.assertEqual(_is_right(expected.targets["output"], given), expected.compare(answer(given)).correct)
+
+    def test_what_is_far_in_samples_is_wrong(self):
+        far = 0
+        for index, (wanted, given) in enumerate(self.outputs()):
+            with self.subTest(index):
+                found = is_far_in_samples(answer(wanted), answer(given), None)
+                far += found
+                self.assertFalse(found and one(wanted).compare(answer(given)).correct)
+        self.assertEqual(far, 4)
+
+    def test_what_does_not_fit_is_far(self):
+        x = torch.rand(8)
+        for given in ({}, answer(x[:4]), answer(x.double())):
+            self.assertTrue(is_far_in_samples(answer(x), given, None))
+
+    def test_samples_are_of_all_columns(self):
+        wanted = torch.rand(1 << 16, 64) + 0.5
+        wanted[:, 0] = 1e-9
+        given = wanted.clone()
+        given[:, 0] = 1e-7
+        self.assertTrue(one(wanted).compare(answer(given)).correct)
+        self.assertFalse(is_far_in_samples(answer(wanted), answer(given), None))
 
 
 class Json(unittest.TestCase):

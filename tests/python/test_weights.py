@@ -81,6 +81,27 @@ class MatchTest(unittest.TestCase):
             self.assertEqual(match(lambda: nn.Linear(8, 8), packed).unmapped, ["weight", "bias"])
             self.assertEqual(match(lambda: nn.Linear(8, 8), lambda state: state).unmapped, [])
 
+    def test_many_lookups_find_what_few_find(self) -> None:
+        # The pool is sorted after some lookups; before, values are looked for one by one.
+        build = lambda: nn.Sequential(*[nn.Linear(8, 8) for _ in range(12)])  # noqa: E731
+        pack = lambda state: {"all": torch.cat([tensor.reshape(-1) for tensor in state.values()])}  # noqa: E731
+        for passes in (0, 16, 1000):
+            with mock.patch.object(state_match, "_SORTING_PASSES", max(passes, 1)), self.subTest(passes):
+                self.assertEqual(match(build, pack).unmapped, [])
+                self.assertEqual(len(match(build, own_random).unmapped), 24)
+                some = match(build, lambda s: pack({name: tensor for name, tensor in s.items() if name != "7.weight"}))
+                self.assertEqual(some.unmapped, ["7.weight"])
+
+    def test_constants_of_every_type_are_counted(self) -> None:
+        for dtype in (torch.float16, torch.bfloat16, torch.float64, torch.complex64, torch.complex128, torch.uint8, torch.bool):
+            wanted = [_Wanted("scale", "parameter", (torch.ones(16, dtype=dtype), torch.ones(16, dtype=dtype)))]
+            with self.subTest(dtype):
+                for count, missing in ((16, []), (15, ["scale"])):
+                    held = {"p": torch.cat([torch.ones(count, dtype=dtype), torch.zeros(8, dtype=dtype)])}
+                    matcher = _Matcher(wanted, (candidate(held, {}), candidate(held, {})))
+                    self.assertEqual(matcher.match().unmapped, missing)
+                    self.assertEqual(matcher.holds_initial("scale"), not missing)
+
     def test_a_search_without_memory_is_the_candidates_outcome(self) -> None:
         matcher = state_match.StateMatcher(mock.Mock())
         matcher._states = {index: ExportedState() for index in state_match.SETS}

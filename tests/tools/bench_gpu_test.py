@@ -16,6 +16,7 @@ import xml.etree.ElementTree
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "bench" / "gpu"))
 
+import drop_in  # noqa: E402
 import kernelbench_trial  # noqa: E402
 import mixed  # noqa: E402
 import noise  # noqa: E402
@@ -233,6 +234,30 @@ class KernelBench(unittest.TestCase):
     def test_a_folder_without_it_is_an_error(self):
         with tempfile.TemporaryDirectory() as folder, self.assertRaisesRegex(SystemExit, "no KernelBench checkout"):
             kernelbench_trial.import_evaluator(pathlib.Path(folder))
+
+
+class DropIn(unittest.TestCase):
+    def test_a_seed_draws_the_same_kernels_again(self):
+        with tempfile.TemporaryDirectory() as folder:
+            for name in ("level2/7.py", "level2/70.py", "level3/1.py", "level3/notes.py", "level4/2.py"):
+                path = pathlib.Path(folder) / name
+                path.parent.mkdir(exist_ok=True)
+                path.write_text("")
+            chosen = drop_in.choose(pathlib.Path(folder), 20, 1)
+            self.assertEqual(sorted(chosen), [(2, 7), (2, 70), (3, 1)])
+            self.assertEqual(drop_in.choose(pathlib.Path(folder), 2, 1), chosen[:2])
+        with tempfile.TemporaryDirectory() as folder, self.assertRaisesRegex(SystemExit, "has no level1/N.py"):
+            drop_in.choose(pathlib.Path(folder), 20, 1)
+
+    def test_a_line_has_both_verdicts(self):
+        right = {"task": "level2/7_A", "theirs": {"correct": True, "runtime_ms": 2.0, "reference_ms": 3.0, "seconds": 7.4},
+                 "ours": {"metadata": {"outcome": "correct", "speedup": 1.25}, "seconds": 6.0}}
+        wrong = {"task": "level2/8_B", "theirs": {"correct": False, "metadata": {"correctness_issue": "a | b\n" + "long " * 40}, "seconds": 8},
+                 "ours": {"metadata": {"outcome": "accuracy:mismatch"}, "seconds": 1.0}}
+        lines = drop_in.table([right, wrong]).splitlines()
+        self.assertEqual(lines[2], "| level2/7_A | correct, 1.50 times | 7 | correct, 1.25 times | 6 |")
+        self.assertTrue(lines[3].startswith("| level2/8_B | failed: a / b long long"))
+        self.assertTrue(lines[3].endswith(" ... | 8 | accuracy:mismatch | 1 |"))
 
 
 class Timeline(unittest.TestCase):

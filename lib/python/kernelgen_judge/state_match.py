@@ -16,6 +16,7 @@ module-level dictionary WEIGHT_MAP; anything else is unmapped.
 
 from __future__ import annotations
 
+import functools
 import itertools
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -34,10 +35,12 @@ from .weights import SETS, Weights
 
 _FLOATS = (torch.float16, torch.bfloat16, torch.float32, torch.float64)
 _MAX_PERMUTED_DIMS = 4
-#: Minimal number of different values that identifies a tensor by its contents, and the elements in which they are looked for first.
-_MIN_DISTINCT_VALUES, _FIRST_ELEMENTS = 8, 4096
-#: So many values are looked for one by one, which takes a pass each and no sorting.
-_FEW_VALUES = 16
+#: Minimal number of different values that identifies a tensor by its contents.
+_MIN_DISTINCT_VALUES = 8
+#: Elements in which so many different values are looked for first.
+_FIRST_ELEMENTS = 4096
+#: Sorting a pool takes as long as looking for so many values one by one.
+_SORTING_PASSES = 16
 _MAX_NAMED = 40
 #: Maximal number of elements of one type that are searched for packed tensors: sorting takes 40 bytes for each.
 MAX_SEARCHED = 1 << 25
@@ -93,23 +96,45 @@ def _permutations(tensor: torch.Tensor) -> Iterator[torch.Tensor]:
 
 
 class _Pool:
-    """All tensors of a candidate of one dtype under one seed, sorted once for many lookups."""
+    """All tensors of a candidate of one dtype under one seed, for many lookups. It is sorted once that pays."""
 
     def __init__(self, tensors: list[torch.Tensor]):
         self._tensors = tensors
         self._sorted: dict[int, torch.Tensor] = {}
+        self._passes = 0
+        self.elements = sum(tensor.numel() for tensor in tensors)
 
     @property
-    def can_be_searched(self) -> bool:
-        """False if it is empty or too large: the candidate decides how much it holds, and the judge's memory must not depend on that."""
-        return 0 < sum(tensor.numel() for tensor in self._tensors) <= MAX_SEARCHED
+    def is_too_large(self) -> bool:
+        """True if it is not searched: the candidate decides how much it holds, and the judge's memory must not depend on that."""
+        return self.elements > MAX_SEARCHED
+
+    @functools.cached_property
+    def _single(self) -> torch.Tensor:
+        """All elements as keys."""
+        return torch.cat([_windows(tensor, 0) for tensor in self._tensors] or [torch.empty(0, dtype=torch.int64)])
 
     def _keys(self, step: int) -> torch.Tensor:
         """Sorted windows of elements that lie `step` apart (0: single elements)."""
         if step not in self._sorted:
-            keys = [_windows(tensor, step) for tensor in self._tensors]
+            keys = [self._single] if step == 0 else [_windows(tensor, step) for tensor in self._tensors]
             self._sorted[step] = torch.cat(keys).sort().values if keys else torch.empty(0, dtype=torch.int64)
         return self._sorted[step]
+
+    def _count(self, values: torch.Tensor) -> Iterator[int]:
+        """How often the candidate has each value, found one by one."""
+        for value in values.tolist():
+            if 0 in self._sorted or self._passes >= _SORTING_PASSES:
+                ends = [int(torch.searchsorted(self._keys(0), value, right=right)) for right in (False, True)]
+                yield ends[1] - ends[0]
+            else:
+                self._passes += 1
+                yield int((self._single == value).sum())
+
+    def may_contain(self, values: torch.Tensor) -> bool:
+        """False if a few of the elements, from all over the tensor, show that it is not there: that takes no sorting."""
+        few = values.reshape(-1)[:: max(1, values.numel() // _SORTING_PASSES)][:_SORTING_PASSES]
+        return all(count > 0 for count in self._count(_windows(few.contiguous(), 0)))
 
     def contains_all(self, keys: torch.Tensor, step: int) -> bool:
         """True if every key is a window of the candidate."""
@@ -125,14 +150,10 @@ class _Pool:
         few = keys[:: max(1, keys.numel() // _FEW_VALUES)][:_FEW_VALUES]
         return all(self._count(int(key)) > 0 for key in few)
 
-    def _count(self, key: int) -> int:
-        """How many elements have these bits."""
-        return sum(int((dtypes.bits(tensor) == key).sum()) for tensor in self._tensors)
-
     def contains_counted(self, values: torch.Tensor, counts: torch.Tensor) -> bool:
         """True if the candidate has every value at least so many times."""
-        if values.numel() <= _FEW_VALUES:
-            return all(self._count(int(value)) >= int(count) for value, count in zip(values, counts))
+        if values.numel() <= 2:
+            return all(found >= count for found, count in zip(self._count(values), counts.tolist()))
         pool = self._keys(0)
         first = torch.searchsorted(pool, values)
         last = torch.searchsorted(pool, values, right=True)
@@ -267,9 +288,9 @@ class _Matcher:
         if not tensor.values[0].is_floating_point():
             return False
         for dtype in [tensor.values[0].dtype, *[d for d in _FLOATS if d != tensor.values[0].dtype]]:
-            if any(not candidate.pool(dtype).can_be_searched for candidate in self._candidates):
-                continue
             pairs = list(zip(self._candidates, tensor.values))
+            if any(c.pool(dtype).elements < values.numel() or c.pool(dtype).is_too_large for c, values in pairs):
+                continue
             if self._identified_by(tensor, dtype) and all(self._contains(c, values.to(dtype)) for c, values in pairs):
                 return True
         return False
@@ -283,11 +304,11 @@ class _Matcher:
 
     def _contains(self, candidate: _Candidate, values: torch.Tensor) -> bool:
         pool = candidate.pool(values.dtype)
-        if not pool.can_be_searched:
+        if pool.is_too_large or pool.elements < values.numel():
             return False
-        keys = dtypes.bits(values.contiguous().reshape(-1)).to(torch.int64)
-        if not pool.contains_some(keys):
+        if not pool.may_contain(values):
             return False
+        keys = _windows(values.contiguous(), 0)
         distinct, counts = torch.unique(keys, return_counts=True)
         if not pool.contains_counted(distinct, counts):
             return False
@@ -310,10 +331,9 @@ class _Matcher:
     def _has_counted(self, tensor: _Wanted) -> bool:
         """A constant as part of something packed: each value stands there as often as here."""
         pools = [candidate.pool(tensor.values[0].dtype) for candidate in self._candidates]
-        if not all(pool.can_be_searched for pool in pools):
+        if any(pool.is_too_large for pool in pools):
             return False
-        keys = dtypes.bits(tensor.values[0].contiguous().reshape(-1)).to(torch.int64)
-        distinct, counts = torch.unique(keys, return_counts=True)
+        distinct, counts = torch.unique(_windows(tensor.values[0].contiguous(), 0), return_counts=True)
         return all(pool.contains_counted(distinct, counts) for pool in pools)
 
     def _is_declared(self, tensor: _Wanted) -> bool:
