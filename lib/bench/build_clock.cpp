@@ -12,7 +12,7 @@ constexpr std::chrono::nanoseconds k_longest_pause = 5s;
 }  // namespace
 
 BuildClock::Verdict BuildClock::observe(const StepReading& reading) {
-  if (reading.helper_time > last_helper_time_) last_work_ = reading.elapsed;
+  if (reading.helper_time > last_helper_time_ || reading.are_helpers_runnable) last_work_ = reading.elapsed;
   const bool builds = last_work_ >= 0ns && reading.elapsed - last_work_ <= k_longest_pause;
   if (builds && limits_.build > 0ms) build_time_ += reading.elapsed - last_elapsed_;
   last_elapsed_ = reading.elapsed;

@@ -19,12 +19,14 @@ struct StepReading {
   std::chrono::nanoseconds helper_time{0};
   /// True if processes besides the runner exist.
   bool has_helpers = false;
+  /// True if one of them uses a processor, or waits for one.
+  bool are_helpers_runnable = false;
 };
 
 /// Divides the time of one step between calling and building. Compilers are processes that the runner started, so a
-/// span in which such processes used processor time counts as building, and so do pauses of up to five seconds between
-/// two such spans, in which a compiler may work within the runner's own process (Triton). A candidate that pretends to
-/// build gains time up to the build limit and nothing else.
+/// span in which such processes used processor time, or waited for a processor, counts as building, and so do pauses of
+/// up to five seconds between two such spans, in which a compiler may work within the runner's own process (Triton). A
+/// candidate that pretends to build gains time up to the build limit and nothing else.
 class BuildClock {
  public:
   /// `helper_time` is the StepReading::helper_time at the start of the step.

@@ -112,6 +112,7 @@ HelperProcesses helpers_of(pid_t supervisor, pid_t runner) {
     const bool ours = process == supervisor || process == runner;
     ticks += status->reaped_ticks + (ours ? 0 : status->own_ticks);
     if (!ours && status->running()) ++helpers.running;
+    if (!ours && status->state == 'R') ++helpers.runnable;
     for (const auto child : children_of(process)) pending.push_back(child);
   }
   helpers.processor_time = std::chrono::nanoseconds(ticks * (1'000'000'000 / ::sysconf(_SC_CLK_TCK)));

@@ -30,8 +30,10 @@ inline namespace v0 {
 struct HelperProcesses {
   /// Processor time of all of them, including those that ended and were reaped.
   std::chrono::nanoseconds processor_time{0};
-  /// Number of them that run now.
+  /// Number of them that have not ended.
   int running = 0;
+  /// Number of them that use a processor, or wait for one.
+  int runnable = 0;
 };
 /// All processes below `supervisor` except the runner itself. The runner's own processor time does not count.
 [[nodiscard]] HelperProcesses helpers_of(pid_t supervisor, pid_t runner);

@@ -371,8 +371,10 @@ class SandboxedRunner final : public RunnerProcess {
       if (has_run_out()) return end_with({.text = k_out_of_memory, .allocation_failed = true});
       if (answer) return *std::move(answer);
       const auto helpers = helpers_of(supervisor_, runner_pid_);
-      const auto verdict = clock.observe(
-          {.elapsed = Clock::now() - start, .helper_time = helpers.processor_time, .has_helpers = helpers.running > 0});
+      const auto verdict = clock.observe({.elapsed = Clock::now() - start,
+                                          .helper_time = helpers.processor_time,
+                                          .has_helpers = helpers.running > 0,
+                                          .are_helpers_runnable = helpers.runnable > 0});
       if (verdict == BuildClock::Verdict::Going) continue;
       return end_with({.timed_out = true, .was_building = verdict == BuildClock::Verdict::BuildLimit});
     }

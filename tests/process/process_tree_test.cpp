@@ -59,6 +59,7 @@ TEST_CASE("the work of a runner's helpers is seen while they run, at any depth",
   const auto supervisor = start("(/bin/sh -c 'while :; do :; done' & wait) & wait");
   const auto runner = runner_of(supervisor);
   CHECK(becomes_true([&] { return helpers_of(supervisor.pid(), runner).running == 2; }));
+  CHECK(becomes_true([&] { return helpers_of(supervisor.pid(), runner).runnable == 1; }));
   CHECK(has_helpers(supervisor.pid(), runner));
   const auto before = helpers_of(supervisor.pid(), runner).processor_time;
   CHECK(becomes_true([&] { return helpers_of(supervisor.pid(), runner).processor_time > before; }));
@@ -75,6 +76,7 @@ TEST_CASE("the work of helpers that have ended is not lost", "[bench][process_tr
     return name == "sleep";
   };
   REQUIRE(becomes_true(sleeps));
+  CHECK(becomes_true([&] { return helpers_of(supervisor.pid(), runner).runnable == 0; }));
   CHECK(helpers_of(supervisor.pid(), runner).processor_time >= 50ms);
 }
 

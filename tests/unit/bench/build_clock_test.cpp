@@ -57,6 +57,14 @@ TEST_CASE("a compiler that hangs without working is told from a call that hangs"
   CHECK(run(k_limits, idle, true) == std::pair<Verdict, std::chrono::nanoseconds>(Verdict::BuildLimit, 30s));
 }
 
+TEST_CASE("a compiler that other work keeps from the processors is not one that hangs", "[bench][build_clock]") {
+  BuildClock clock({.call = 3s, .build = 300s}, 0s);
+  for (std::chrono::nanoseconds now = 200ms; now < 60s; now += 200ms)
+    REQUIRE(clock.observe({.elapsed = now, .helper_time = 0s, .has_helpers = true, .are_helpers_runnable = true}) ==
+            Verdict::Going);
+  CHECK(clock.build_time() > 59s);
+}
+
 TEST_CASE("a step in which nothing is built counts no time as building", "[bench][build_clock]") {
   const auto works = [](std::chrono::nanoseconds now) { return now; };
   const StepLimits limits{.call = 2s};
