@@ -168,9 +168,18 @@ class Evaluation {
     if (record_.timing && record_.timing->full_comparisons < MeasureOptions{}.full_comparisons)
       record_.labels.push_back(
           fmt::format("reduced verification: {} timed calls compared in full", record_.timing->full_comparisons));
+    if (record_.timing && record_.outcome.correct()) label_imprecision(*record_.timing);
     if (record_.timing && options_.mode == EvaluationMode::Quick)
       record_.labels.push_back("quick: fewer samples and comparisons than a full verdict has");
     return std::move(record_);
+  }
+
+  /// Labels a score whose interval is wide.
+  void label_imprecision(const TimingReport& timing) {
+    const bool is_of_device = timing.speedup_device.has_value();
+    if (auto label = imprecision_label(is_of_device ? *timing.speedup_device : timing.speedup_call,
+                                       (is_of_device ? timing.candidate_graph_ns : timing.candidate_ns).size()))
+      record_.labels.push_back(*std::move(label));
   }
 
   /// Compiles, and then opens the judge. The judge is opened last, because an open judge blocks its device.

@@ -104,6 +104,9 @@ std::string with_text(std::string message, const std::string& text) {
 /// drift.
 constexpr double k_disturbed_ratio = 1.03;
 
+/// An interval is wide if its ends have a larger ratio.
+constexpr double k_imprecise_ratio = 1.5;
+
 /// Outputs with at most this relative rms error were probably computed with the right weights, if imprecisely.
 constexpr double k_near_truth = 0.01;
 
@@ -278,6 +281,15 @@ Outcome explain_by_weights(Outcome verdict, const std::optional<WeightReport>& w
                   near ? "; as a whole its outputs are near, so these weights may be there in another form (folded, "
                          "rounded), which is allowed, and too little precision be the reason"
                        : "")};
+}
+
+std::optional<std::string> imprecision_label(const Ratio& speedup, std::size_t pairs) {
+  if (speedup.high <= k_imprecise_ratio * speedup.low) return std::nullopt;
+  return fmt::format(
+      "imprecise time: the speed-up of {:.3g} may be anything from {:.3g} to {:.3g}, by {} pairs of times; a longer "
+      "limit "
+      "of all timed calls, or a quieter machine, narrows that",
+      speedup.value, speedup.low, speedup.high, pairs);
 }
 
 Outcome withdraw_unreliable_verdict(Outcome verdict, const std::vector<std::string>& labels) {

@@ -43,6 +43,10 @@ enum class RunnerStep { Load, Construct, Export, Prepare, Run, Destroy, CompileF
 [[nodiscard]] Outcome explain_by_weights(Outcome verdict, const std::optional<WeightReport>& weights,
                                          std::span<const CaseResult> cases);
 
+/// What a reader of a speed-up must know where its interval is so wide that the value says little. `pairs`: how many
+/// pairs of times it comes from.
+[[nodiscard]] std::optional<std::string> imprecision_label(const Ratio& speedup, std::size_t pairs);
+
 /// Takes back the verdict that outputs differ from a reference that cannot say what is right: one that draws random
 /// numbers of its own, or answers with its own rounding. `labels` are those of the task's admission.
 [[nodiscard]] Outcome withdraw_unreliable_verdict(Outcome verdict, const std::vector<std::string>& labels);

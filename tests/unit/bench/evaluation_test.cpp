@@ -305,6 +305,16 @@ TEST_CASE("outputs near the truth may have the weights in another form", "[bench
   CHECK_FALSE(is_near());
 }
 
+TEST_CASE("a speed-up with a wide interval says so", "[bench][evaluation]") {
+  CHECK_FALSE(imprecision_label({.value = 1.2, .low = 1.0, .high = 1.5}, 44));
+  const auto label = imprecision_label({.value = 1.2, .low = 0.13, .high = 11}, 2);
+  REQUIRE(label);
+  CHECK_THAT(*label, Catch::StartsWith(
+                         "imprecise time: the speed-up of 1.2 may be anything from 0.13 to 11 (pairs of times: 2)"));
+  // Of a single pair, nothing is known.
+  CHECK(imprecision_label({.value = 1.2, .low = 0, .high = INFINITY}, 1));
+}
+
 TEST_CASE("weights are not why a later call is wrong", "[bench][evaluation]") {
   const WeightReport weights{{}, {}, {}, {"linear.weight"}};
   const Outcome mismatch{OutcomeKind::Accuracy, "mismatch", "output: 7 of 8 elements are wrong"};
