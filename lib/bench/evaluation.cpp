@@ -174,7 +174,7 @@ class Evaluation {
     return std::move(record_);
   }
 
-  /// Labels a score whose interval is wide.
+  /// Labels a score with a wide interval.
   void label_imprecision(const TimingReport& timing) {
     const bool is_of_device = timing.speedup_device.has_value();
     if (auto label = imprecision_label(is_of_device ? *timing.speedup_device : timing.speedup_call,
