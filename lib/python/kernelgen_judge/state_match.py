@@ -111,15 +111,19 @@ class _Pool:
 
     @functools.cached_property
     def _single(self) -> torch.Tensor:
-        """All elements as keys."""
-        return torch.cat([_windows(tensor, 0) for tensor in self._tensors] or [torch.empty(0, dtype=torch.int64)])
+        """All elements as keys, until they are sorted."""
+        return self._windows(0)
 
     def _keys(self, step: int) -> torch.Tensor:
         """Sorted windows of elements that lie `step` apart (0: single elements)."""
         if step not in self._sorted:
-            keys = [self._single] if step == 0 else [_windows(tensor, step) for tensor in self._tensors]
-            self._sorted[step] = torch.cat(keys).sort().values if keys else torch.empty(0, dtype=torch.int64)
+            self._sorted[step] = (self._single if step == 0 else self._windows(step)).sort().values
+            if step == 0:
+                del self._single
         return self._sorted[step]
+
+    def _windows(self, step: int) -> torch.Tensor:
+        return torch.cat([_windows(tensor, step) for tensor in self._tensors] or [torch.empty(0, dtype=torch.int64)])
 
     def _count(self, values: torch.Tensor) -> Iterator[int]:
         """How often the candidate has each value, found one by one."""
@@ -143,12 +147,6 @@ class _Pool:
             return keys.numel() == 0
         places = torch.searchsorted(pool, keys).clamp_(max=pool.numel() - 1)
         return bool(torch.equal(pool[places], keys))
-
-    def contains_some(self, keys: torch.Tensor) -> bool:
-        """True if the candidate has a few of the keys, which are taken from all over the tensor. Without them it has not all, and
-        this takes no sorting."""
-        few = keys[:: max(1, keys.numel() // _FEW_VALUES)][:_FEW_VALUES]
-        return all(self._count(int(key)) > 0 for key in few)
 
     def contains_counted(self, values: torch.Tensor, counts: torch.Tensor) -> bool:
         """True if the candidate has every value at least so many times."""
