@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # Sets up, builds and runs every test. Ends with one line: "N passed, N failed, N skipped".
 #
-#   tools/test.sh          what continuous integration runs: tests, format, shellcheck, clang-tidy, and with clang++ the
-#                          sanitizers
+#   tools/test.sh          what continuous integration runs: tests, format, shellcheck, ruff, clang-tidy, and with clang++
+#                          the sanitizers
 #   tools/test.sh --quick  the development build and its tests only
 #   tools/test.sh --long   the development build and the tests with the label `long`, which the others leave out: they
 #                          cost minutes and fail rarely
@@ -127,6 +127,7 @@ fi
 if [ "$extent" = all ]; then
   check "format" tools/format.sh --check
   check "shellcheck" shell_scripts
+  check "ruff" "$KGEN_PYTHON" -m ruff check --no-cache .
   # The second compiler, too: its warnings are errors. Both compile files together; whether each of them includes what it
   # needs, is a long test.
   check "configure (clang++, sanitizers)" configure asan-ubsan -DKERNELGEN_BUILD_EXAMPLES=OFF

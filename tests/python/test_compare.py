@@ -10,7 +10,7 @@ import support  # noqa: F401  (sets the number of threads)
 
 from kernelgen_judge.compare import ROUNDING_LOTS, Expected, _is_right, compare_with_rounding, is_far_in_samples
 from kernelgen_judge.target import Allowance, Tolerance, Truth
-from kernelgen_judge.values import Flat, flatten_output
+from kernelgen_judge.values import flatten_output
 
 
 def expect(value, truth=None, tolerance=None, known=None):

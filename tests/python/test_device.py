@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import ctypes
-import tempfile
 import unittest
 from pathlib import Path
 from types import SimpleNamespace

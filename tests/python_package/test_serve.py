@@ -19,7 +19,7 @@ from pathlib import Path
 import kernelgen
 from kernelgen import serve
 from serve_client import EVALUATIONS, TASKS, Client, answers, ask, running_service, wait_until
-from support import FULL_RECORD, RECORD, ROOT, WaitingJudge, calls_end, fake_judge, run_script
+from support import FULL_RECORD, RECORD, WaitingJudge, calls_end, fake_judge, run_script
 from test_evaluate import KERNEL, SLOW, children_of
 
 

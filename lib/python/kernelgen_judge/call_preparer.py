@@ -20,7 +20,7 @@ from .device_memory import GUARD, PaddingPattern, private_memory
 from .exchange import Layout, Memory, Padding, Placed, Segment, as_signed, make_layout, poison_word, same_bytes
 from .task import CallInputs, Task
 from .timing import TimedReference, memory_range
-from .values import Flat, TensorSpec, assign, unflatten
+from .values import Flat, assign, unflatten
 
 POOL_SETS = 3
 POOL_BYTES = 2 << 30

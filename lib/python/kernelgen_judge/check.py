@@ -18,7 +18,7 @@ from . import compare
 from .device import Device, GpuDevice
 from .distributions import OWN, SPECIAL, is_about_range, slack_of
 from .errors import TaskError, one_line
-from .exchange import REPORT_BYTES, Layout, Memory, Placed, Segment, as_signed, make_layout
+from .exchange import REPORT_BYTES, Layout, Memory, Placed, as_signed, make_layout
 from .oracle import Oracle, OracleBudget, OracleUnavailable
 from .quick import QuickComparer
 from .call_preparer import Expected, CallPreparer

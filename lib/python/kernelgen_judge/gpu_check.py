@@ -18,7 +18,7 @@ from .compare import OutputError
 from .device_memory import read_flags
 from .distributions import OWN
 from .errors import is_out_of_memory
-from .exchange import Layout, Placed, Segment
+from .exchange import Layout, Placed
 from .gpu_quick import GpuQuickComparer
 from .gpu_call_preparer import GpuCallPreparer
 from .gpu_weights import GpuWeights

@@ -10,7 +10,6 @@ Only shapes and names are kept, no tensors. What the call computes is the same a
 
 from __future__ import annotations
 
-import contextlib
 from collections.abc import Iterable
 from typing import Any
 

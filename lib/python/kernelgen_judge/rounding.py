@@ -9,7 +9,6 @@ sequential sum would have: the distance is what an honest answer with the worst 
 from __future__ import annotations
 
 import contextlib
-import math
 from collections.abc import Callable
 from typing import Any, Iterator
 

@@ -12,7 +12,7 @@ import sys
 import types
 import warnings
 from dataclasses import dataclass
-from typing import Any, Iterator, Sequence
+from typing import Iterator, Sequence
 
 import torch
 
