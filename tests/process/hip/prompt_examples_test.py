@@ -232,6 +232,21 @@ class Hip(unittest.TestCase):
         self.assert_compiles(blocks("examples/hip")[0])
         self.assert_compiles(blocks("examples/hipkittens")[0], "c++20")
 
+    def test_tiles_of_hipkittens(self):
+        """With a stand-in for its headers, which are those of CDNA 3: there tiles have no shape."""
+        (tiles,) = fenced(rendered(template("targets/hipkittens"), set(), {}), "cpp")
+        shapes = (", rt_16x32_s", ", rt_16x16_s")
+        for shape in shapes:
+            self.assertEqual(tiles.count(shape), 1)
+            tiles = tiles.replace(shape, "")
+        headers = ARGUMENTS.source / "tests/data/hipkittens/include"
+        code = "#include <hip/hip_runtime.h>\n#include \"kittens.cuh\"\nusing namespace kittens;\n" + tiles
+        done = self.compile(code, "c++20", more=("-shared", "-fPIC", "-I", str(headers), "-DKITTENS_CDNA3"))
+        self.assertEqual(done.returncode, 0, done.stderr)
+        # The layouts of operands and accumulator are types.
+        wrong = self.compile(code.replace("col_l>", "row_l>"), "c++20", more=("-c", "-I", str(headers), "-DKITTENS_CDNA3"))
+        self.assertIn("mma_ABt", wrong.stderr)
+
     def test_the_kernel_of_a_torch_module(self):
         (source,) = re.findall(r'^SOURCE = """\n(.*?)^"""$', template("examples/torch"), re.MULTILINE | re.DOTALL)
         hip, torch, stream, rest = source.split("\n", 3)
