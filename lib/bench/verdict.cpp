@@ -286,7 +286,8 @@ Outcome explain_by_weights(Outcome verdict, const std::optional<WeightReport>& w
 std::optional<std::string> imprecision_label(const Ratio& speedup, std::size_t pairs) {
   if (speedup.high <= k_imprecise_ratio * speedup.low) return std::nullopt;
   return fmt::format(
-      "imprecise time: the speed-up of {:.3g} may be anything from {:.3g} to {:.3g} (pairs of times: {}); a longer limit "
+      "imprecise time: the speed-up of {:.3g} may be anything from {:.3g} to {:.3g} (pairs of times: {}); a longer "
+      "limit "
       "of all timed calls, or a quieter machine, narrows that",
       speedup.value, speedup.low, speedup.high, pairs);
 }
