@@ -287,8 +287,7 @@ std::optional<std::string> imprecision_label(const Ratio& speedup, std::size_t p
   if (speedup.high <= k_imprecise_ratio * speedup.low) return std::nullopt;
   return fmt::format(
       "imprecise time: the speed-up of {:.3g} may be anything from {:.3g} to {:.3g} (pairs of times: {}); a longer "
-      "limit "
-      "of all timed calls, or a quieter machine, narrows that",
+      "limit of all timed calls, or a quieter machine, narrows that",
       speedup.value, speedup.low, speedup.high, pairs);
 }
 
