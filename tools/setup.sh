@@ -192,7 +192,7 @@ setup_python() {
 # What the Python package is built and tested with. A Python that is not ours stays as it is, and without nanobind the
 # package is not built.
 setup_python_package() {
-  "$KGEN_PYTHON" -c "import nanobind, conan, fastapi, prometheus_client, uvicorn, optuna, ziglang" > /dev/null 2>&1 && return
+  "$KGEN_PYTHON" -c "import nanobind, conan, fastapi, prometheus_client, uvicorn, optuna, ziglang, ruff" > /dev/null 2>&1 && return
   if [ "$KGEN_PYTHON" != "$PWD/.venv/bin/python" ]; then
     say "python: it lacks what the Python package is built or tested with: $KGEN_PYTHON -m pip install -r requirements-dev.txt"
     return

@@ -18,8 +18,9 @@ import subprocess
 import sys
 import time
 
-HERE = pathlib.Path(__file__).resolve().parent
-EXAMPLES = HERE.parents[1] / "examples" / "python"
+import kernelbench_trial
+
+EXAMPLES = pathlib.Path(__file__).resolve().parents[2] / "examples" / "python"
 #: A shorter reason is enough for a table.
 REASON = 60
 
@@ -47,21 +48,12 @@ def choose(kernels: pathlib.Path, count: int, seed: int) -> list[tuple[int, int]
     return found[:count]
 
 
-def task_of(checkout: pathlib.Path, level: int, problem: int) -> pathlib.Path:
-    found = sorted((checkout / "KernelBench" / f"level{level}").glob(f"{problem}_*.py"))
-    if not found:
-        raise SystemExit(f"{checkout} has no level{level}/{problem}")
-    return found[0]
-
-
 def theirs(checkout: pathlib.Path, task: pathlib.Path, code: pathlib.Path, timeout: float) -> dict:
     """KernelBench's verdict, as kernelbench_trial.py tells it, and its seconds."""
     start = time.monotonic()
     try:
-        process = subprocess.run([sys.executable, str(HERE / "kernelbench_trial.py"), str(checkout), str(task), str(code), "triton"],
-                                 capture_output=True, text=True, timeout=timeout, check=False)
-        lines = process.stdout.strip().splitlines()
-        found = json.loads(lines[-1]) if lines else {"error": process.stderr[-500:]}
+        found, said = kernelbench_trial.run(sys.executable, checkout, task, code, "triton", timeout)
+        found = found or {"error": said[-500:]}
     except subprocess.TimeoutExpired:
         found = {"error": f"more than {timeout:.0f} s"}
     return {**found, "seconds": time.monotonic() - start}
@@ -119,7 +111,7 @@ def main() -> int:
     for level, problem in choose(options.kernels, options.count, options.seed)[options.skip :]:
         if time.monotonic() > end:
             break
-        task, code = task_of(options.kernelbench, level, problem), options.kernels / f"level{level}" / f"{problem}.py"
+        task, code = kernelbench_trial.task_of(options.kernelbench, level, problem), options.kernels / f"level{level}" / f"{problem}.py"
         rows.append({"task": f"level{level}/{task.stem}", "theirs": theirs(options.kernelbench, task, code, options.timeout),
                      "ours": ours(drop_in, judge, task, code)})
         print(table(rows[-1:]).splitlines()[-1], file=sys.stderr, flush=True)

@@ -15,6 +15,7 @@ import importlib.util
 import json
 import os
 import pathlib
+import subprocess
 import sys
 import time
 import types
@@ -69,6 +70,24 @@ def import_evaluator(checkout: pathlib.Path):
             sys.meta_path.append(_EmptyModules())
             return importlib.import_module("kernelbench.eval")
     raise SystemExit(f"{checkout} is no KernelBench checkout: src/kernelbench/eval.py is missing")
+
+
+def task_of(checkout: pathlib.Path, level: int, problem: int) -> pathlib.Path:
+    """The file of a task."""
+    found = sorted((checkout / "KernelBench" / f"level{level}").glob(f"{problem}_*.py"))
+    if not found:
+        raise SystemExit(f"{checkout} has no level{level}/{problem}")
+    return found[0]
+
+
+def run(python: str, checkout: pathlib.Path, task: pathlib.Path, code: pathlib.Path, backend: str, timeout: float,
+        environment: dict[str, str] | None = None) -> tuple[dict, str]:
+    """Runs this file in a process of its own, with additional environment variables. Returns the line, empty if it failed, and its
+    standard error. Raises subprocess.TimeoutExpired."""
+    process = subprocess.run([python, __file__, str(checkout), str(task), str(code), backend], env={**os.environ, **(environment or {})},
+                             capture_output=True, text=True, timeout=timeout, check=False)
+    lines = process.stdout.strip().splitlines()
+    return json.loads(lines[-1]) if process.returncode == 0 and lines else {}, process.stderr
 
 
 def main() -> None:

@@ -26,14 +26,13 @@ import sys
 import tempfile
 import time
 
+import kernelbench_trial
 import mixed
 import timeline
 from worker_client import Worker, busy_and_waiting, load_task, make_candidate
 
 HERE = pathlib.Path(__file__).resolve().parent
 RELU_TASK = HERE / "tasks" / "relu_4096.py"
-#: Phases without the device, which may work for another evaluation meanwhile.
-OFF_DEVICE = ("compile", "admit", "build", "wait")
 
 
 def fresh(source: str, target: str) -> str:
@@ -75,10 +74,7 @@ class Bench:
         self._worker = None
 
     def level1(self, problem: int) -> pathlib.Path:
-        found = sorted((self.options.kernelbench / "KernelBench" / "level1").glob(f"{problem}_*.py"))
-        if not found:
-            raise SystemExit(f"{self.options.kernelbench} has no level1/{problem}")
-        return found[0]
+        return kernelbench_trial.task_of(self.options.kernelbench, 1, problem)
 
     # KernelBench ------------------------------------------------------------------------------------------------
 
@@ -91,19 +87,13 @@ class Bench:
         code.write_text(source, encoding="utf-8")
         for _ in range(repeat):
             start = time.monotonic()
-            process = subprocess.run(
-                [self.options.python or sys.executable, str(HERE / "kernelbench_trial.py"),
-                 str(self.options.kernelbench), str(task), str(code), backend],
-                env={**os.environ, **environment}, capture_output=True, text=True, timeout=self.options.timeout,
-                check=False,
-            )
+            found, said = kernelbench_trial.run(
+                self.options.python or sys.executable, self.options.kernelbench, task, code, backend, self.options.timeout, environment)
             seconds = time.monotonic() - start
-            lines = process.stdout.strip().splitlines()
-            found = json.loads(lines[-1]) if process.returncode == 0 and lines else {}
-            reason = found.get("metadata") or (process.stderr.strip().splitlines() or ["it said nothing"])[-1]
+            reason = found.get("metadata") or (said.strip().splitlines() or ["it said nothing"])[-1]
             verdict = "correct" if found.get("correct") else f"failed: {reason}"
             if not found:
-                say(process.stderr[-2000:])
+                say(said[-2000:])
             self.note(row, "kernelbench", seconds, verdict, found)
 
     # kgen -------------------------------------------------------------------------------------------------------
@@ -175,16 +165,12 @@ def shared_gpus(kgen: str, cache: pathlib.Path) -> list[str]:
             if all(gpu[key] == gpus[0][key] for key in ("name", "architecture", "multiprocessors"))]
 
 
-def uses_device(phase: str) -> bool:
-    return not phase.startswith(OFF_DEVICE)
-
-
 def by_device(answers: list, kernels_ran: dict[str, float], waiting: float) -> dict[str, dict]:
     """Utilization of each GPU while a verdict was awaited."""
     devices = {}
     for uuid in sorted({answer.device for answer in answers if answer.device}):
         there = [answer for answer in answers if answer.device == uuid]
-        devices[uuid] = {"verdicts": len(there), "idle_share": 1 - busy_and_waiting(there, uses_device)[0] / waiting,
+        devices[uuid] = {"verdicts": len(there), "idle_share": 1 - busy_and_waiting(there, timeline.uses_device)[0] / waiting,
                          "kernel_running_share": kernels_ran.get(uuid)}
     return devices
 
@@ -291,7 +277,7 @@ def row_mixed(bench: Bench) -> None:
         for request, candidate in zip(ids, chosen):
             answers.append(bench.worker.wait(request))
             say(f"  {candidate.name}: {answers[-1].outcome} after {answers[-1].seconds:.1f} s")
-    _, waiting = busy_and_waiting(answers, uses_device)
+    _, waiting = busy_and_waiting(answers, timeline.uses_device)
     as_expected = 0
     listing = []
     for candidate, answer in zip(chosen, answers):

@@ -41,6 +41,11 @@ def kind_of(phase: str) -> tuple[str, str]:
     return CHECKS
 
 
+def uses_device(phase: str) -> bool:
+    """False for a phase without the device, which may work for another evaluation meanwhile."""
+    return kind_of(phase) not in PREPARING
+
+
 def spans_of(answers: list[Answer], names: list[str]) -> dict[str, list[Span]]:
     """The phases of all evaluations of each GPU, in the order in which they began. One without a device, such as a candidate that
     does not compile, is under ""."""
@@ -78,13 +83,9 @@ def totals(answers: list[Answer]) -> dict[str, float]:
 
 
 def draw(answers: list[Answer], names: list[str], seconds: float = 60.0) -> str:
-    """The first seconds as SVG, see picture()."""
-    return picture(spans_of(answers, names), seconds)
-
-
-def picture(devices: dict[str, list[Span]], seconds: float) -> str:
     """The first seconds as SVG. Each GPU has a row with the phases of the evaluation that has it, and below it how many others
     compile, and wait."""
+    devices = spans_of(answers, names)
     shown = max(min(seconds, max((span.end for spans in devices.values() for span in spans), default=0.0)), 1e-3)
     scale = (WIDTH - LEFT - RIGHT) / shown
     waiting = {device: _stacked(spans, shown) for device, spans in devices.items()}
@@ -92,7 +93,7 @@ def picture(devices: dict[str, list[Span]], seconds: float) -> str:
     parts, y = [], 40.0
     for device, spans in devices.items():
         parts.append(f'<text x="4" y="{y + ROW - 5:.0f}">{html.escape(device[-6:] or "no device")}</text>')
-        for span in (span for span in spans if span.start < shown and kind_of(span.phase) not in PREPARING):
+        for span in (span for span in spans if span.start < shown and uses_device(span.phase)):
             width = max((min(span.end, shown) - span.start) * scale, 0.3)
             title = html.escape(f"{span.name}: {span.phase}, {span.end - span.start:.2f} s")
             parts.append(f'<rect x="{LEFT + span.start * scale:.1f}" y="{y:.0f}" width="{width:.1f}" height="{ROW}" '
@@ -120,7 +121,5 @@ def picture(devices: dict[str, list[Span]], seconds: float) -> str:
 
 def _stacked(spans: list[Span], shown: float) -> list[tuple[str, list[tuple[float, int]]]]:
     """Color and counts of the preparing kinds of phases, the tallest first: each is counted with those after it."""
-    found = []
-    for index, (_, color) in enumerate(PREPARING):
-        found.append((color, counts([span for span in spans if kind_of(span.phase) in PREPARING[index:]], shown)))
-    return found
+    return [(color, counts([span for span in spans if kind_of(span.phase) in PREPARING[index:]], shown))
+            for index, (_, color) in enumerate(PREPARING)]

@@ -176,9 +176,8 @@ class Evaluation {
 
   /// Labels a score with a wide interval.
   void label_imprecision(const TimingReport& timing) {
-    const bool is_of_device = timing.speedup_device.has_value();
-    if (auto label = imprecision_label(is_of_device ? *timing.speedup_device : timing.speedup_call,
-                                       (is_of_device ? timing.candidate_graph_ns : timing.candidate_ns).size()))
+    const auto& times = timing.speedup_device ? timing.candidate_graph_ns : timing.candidate_ns;
+    if (auto label = imprecision_label(timing.scored_speedup(), times.size()))
       record_.labels.push_back(*std::move(label));
   }
 

@@ -251,6 +251,8 @@ Outcome classify_repeats(Outcome failure, const std::vector<bool>& right) {
 
 namespace {
 
+bool has_failed(const CaseResult& result) { return !result.outcome.correct(); }
+
 /// True if what was wrong in a call was near the truth, where that is known.
 bool is_near_truth(const CaseResult& result) {
   bool near = false;
@@ -269,8 +271,7 @@ Outcome explain_by_weights(Outcome verdict, const std::optional<WeightReport>& w
   const bool differs =
       verdict.kind == OutcomeKind::Accuracy && (verdict.detail == "mismatch" || verdict.detail == "nan");
   if (!differs || !weights || weights->unmapped.empty()) return verdict;
-  const auto failed =
-      std::find_if(cases.begin(), cases.end(), [](const CaseResult& result) { return !result.outcome.correct(); });
+  const auto failed = std::find_if(cases.begin(), cases.end(), has_failed);
   // Right under every weight set, and wrong in a later call.
   if (!cases.empty() && failed == cases.end()) return verdict;
   const bool near = failed != cases.end() && is_near_truth(*failed);
@@ -307,12 +308,11 @@ Outcome withdraw_unreliable_verdict(Outcome verdict, const std::vector<std::stri
 }
 
 Outcome verdict_of_cases(const std::vector<CaseResult>& cases) {
-  const auto failed = [](const CaseResult& result) { return !result.outcome.correct(); };
-  const auto own = std::find_if(cases.begin(), cases.end(), [&](const CaseResult& result) {
-    return failed(result) && (result.distribution == "own" || result.outcome.kind != OutcomeKind::Accuracy);
+  const auto own = std::find_if(cases.begin(), cases.end(), [](const CaseResult& result) {
+    return has_failed(result) && (result.distribution == "own" || result.outcome.kind != OutcomeKind::Accuracy);
   });
   if (own != cases.end()) return own->outcome;
-  const auto off = std::find_if(cases.begin(), cases.end(), failed);
+  const auto off = std::find_if(cases.begin(), cases.end(), has_failed);
   if (off == cases.end()) return {OutcomeKind::Correct, "", ""};
   return {OutcomeKind::OffDistribution, off->outcome.detail,
           fmt::format("right on the task's own inputs, wrong on inputs changed by \"{}\": {}", off->distribution,

@@ -173,8 +173,7 @@ std::optional<double> score_of(const EvaluationRecord& record) {
   if (!record.outcome.correct() || !record.timing) return std::nullopt;
   for (const auto& label : record.labels)
     if (label.starts_with("interpreter") || label.starts_with("fake device")) return std::nullopt;
-  const auto& timing = *record.timing;
-  const double score = timing.speedup_device ? timing.speedup_device->value : timing.speedup_call.value;
+  const double score = record.timing->scored_speedup().value;
   return score > 0 ? std::optional(score) : std::nullopt;
 }
 

@@ -162,7 +162,7 @@ AuditMeasurement summarize_records(const std::vector<EvaluationRecord>& records,
     if (!score_of(record)) continue;
     const auto& timing = *record.timing;
     per_call.add(timing.speedup_call);
-    score.add(timing.speedup_device ? *timing.speedup_device : timing.speedup_call);
+    score.add(timing.scored_speedup());
   }
   measurement.speedup_per_call = per_call.result(measurement.times);
   measurement.score = score.result(measurement.times);

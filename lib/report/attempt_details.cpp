@@ -231,10 +231,7 @@ json::object attempt_details(const ActionResult& result, const History& history)
     const auto error = classify_error(*result.record, result.candidate ? result.candidate->source : "");
     members.add("error_class", short_line(error.error_class));
   }
-  if (const auto score = result.score()) {
-    const auto& timing = *result.record->timing;
-    members.add("score", ratio_json(timing.speedup_device ? *timing.speedup_device : timing.speedup_call));
-  }
+  if (result.score()) members.add("score", ratio_json(result.record->timing->scored_speedup()));
   if (result.analysis) members.add("analysis", analysis_json(*result.analysis, record_file));
   if (result.critique) members.add("critique", cut_text(*result.critique, k_max_log, record_file));
   add_expectation(result, history, members);

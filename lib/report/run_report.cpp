@@ -48,7 +48,7 @@ BestReport report_best(const ActionResult& result, bool announced) {
   best.labels = result.record->labels;
   if (!result.record->timing) return best;
   const auto& timing = *result.record->timing;
-  if (result.score()) best.score = timing.speedup_device ? *timing.speedup_device : timing.speedup_call;
+  if (result.score()) best.score = timing.scored_speedup();
   best.reference_ms = timing.reference_median_ns / k_nanoseconds_per_millisecond;
   best.kernel_ms = timing.candidate_median_ns / k_nanoseconds_per_millisecond;
   return best;

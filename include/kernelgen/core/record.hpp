@@ -235,6 +235,9 @@ struct TimingReport {
   std::int64_t first_call_ns = 0;
   /// The baselines that were asked for, in that order; for a correct candidate only.
   std::vector<BaselineReport> baselines;
+
+  /// The ratio that the score is: speedup_device where there is one, else speedup_call.
+  [[nodiscard]] const Ratio& scored_speedup() const { return speedup_device ? *speedup_device : speedup_call; }
 };
 
 /// The kernels and libraries that may do the work of a candidate's calls.
@@ -382,8 +385,8 @@ struct EvaluationRecord {
   std::vector<Phase> phases;
 };
 
-/// The number that a search compares: speedup_device where there is one, else speedup_call. Nothing unless the outcome
-/// is Correct and was timed; a time taken under an interpreter is no result.
+/// The number that a search compares: the value of scored_speedup(). Nothing unless the outcome is Correct and was
+/// timed; a time taken under an interpreter is no result.
 [[nodiscard]] std::optional<double> score_of(const EvaluationRecord& record);
 
 /// The time in which an evaluation held its device: its phases after k_device_wait_phase. 0 if it never got the device.

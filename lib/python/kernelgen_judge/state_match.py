@@ -104,6 +104,10 @@ class _Pool:
         self._passes = 0
         self.elements = sum(tensor.numel() for tensor in tensors)
 
+    def may_hold(self, elements: int) -> bool:
+        """False if so many elements cannot be there, or are not searched for."""
+        return elements <= self.elements and not self.is_too_large
+
     @property
     def is_too_large(self) -> bool:
         """True if it is not searched: the candidate decides how much it holds, and the judge's memory must not depend on that."""
@@ -287,7 +291,7 @@ class _Matcher:
             return False
         for dtype in [tensor.values[0].dtype, *[d for d in _FLOATS if d != tensor.values[0].dtype]]:
             pairs = list(zip(self._candidates, tensor.values))
-            if any(c.pool(dtype).elements < values.numel() or c.pool(dtype).is_too_large for c, values in pairs):
+            if not all(c.pool(dtype).may_hold(values.numel()) for c, values in pairs):
                 continue
             if self._identified_by(tensor, dtype) and all(self._contains(c, values.to(dtype)) for c, values in pairs):
                 return True
@@ -302,9 +306,7 @@ class _Matcher:
 
     def _contains(self, candidate: _Candidate, values: torch.Tensor) -> bool:
         pool = candidate.pool(values.dtype)
-        if pool.is_too_large or pool.elements < values.numel():
-            return False
-        if not pool.may_contain(values):
+        if not pool.may_hold(values.numel()) or not pool.may_contain(values):
             return False
         keys = _windows(values.contiguous(), 0)
         distinct, counts = torch.unique(keys, return_counts=True)
