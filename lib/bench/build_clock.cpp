@@ -1,5 +1,7 @@
 #include "bench/build_clock.hpp"
 
+#include <algorithm>
+
 namespace kernelgen {
 inline namespace v0 {
 namespace {
@@ -9,18 +11,29 @@ using namespace std::chrono_literals;
 /// The longest pause between two spans of a compiler's work that still counts as building.
 constexpr std::chrono::nanoseconds k_longest_pause = 5s;
 
+/// The part of a span in which processes waited for a processor. Compilers of one candidate that wait for each other
+/// keep a processor busy together.
+std::chrono::nanoseconds starved_time(std::chrono::nanoseconds span, std::chrono::nanoseconds used,
+                                      std::chrono::nanoseconds waited) {
+  return std::clamp(std::min(waited, span - used), 0ns, span);
+}
+
 }  // namespace
 
-BuildClock::Verdict BuildClock::observe(const StepReading& reading) {
-  if (reading.helper_time > last_helper_time_ || reading.are_helpers_runnable) last_work_ = reading.elapsed;
-  const bool builds = last_work_ >= 0ns && reading.elapsed - last_work_ <= k_longest_pause;
-  if (builds && limits_.build > 0ms) build_time_ += reading.elapsed - last_elapsed_;
-  last_elapsed_ = reading.elapsed;
-  last_helper_time_ = reading.helper_time;
+BuildClock::Verdict BuildClock::observe(std::chrono::nanoseconds elapsed, const RunnerProcesses& reading) {
+  const auto span = elapsed - last_elapsed_;
+  const auto had = span - starved_time(span, reading.processor_time - last_.processor_time,
+                                       reading.waiting_time - last_.waiting_time);
+  time_ += had;
+  if (reading.helper_time > last_.helper_time) last_work_ = time_;
+  const bool builds = last_work_ >= 0ns && time_ - last_work_ <= k_longest_pause;
+  if (builds && limits_.build > 0ms) build_time_ += had;
+  last_elapsed_ = elapsed;
+  last_ = reading;
   if (build_time_ > 0ns && build_time_ >= limits_.build) return Verdict::BuildLimit;
-  if (reading.elapsed - build_time_ < limits_.call) return Verdict::Going;
+  if (time_ - build_time_ < limits_.call) return Verdict::Going;
   // A compiler that hangs without using a processor still counts as building.
-  return reading.has_helpers && limits_.build > 0ms ? Verdict::BuildLimit : Verdict::CallLimit;
+  return reading.helpers > 0 && limits_.build > 0ms ? Verdict::BuildLimit : Verdict::CallLimit;
 }
 
 }  // namespace v0

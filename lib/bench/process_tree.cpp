@@ -101,22 +101,30 @@ bool has_helpers(pid_t supervisor, pid_t runner) {
          std::any_of(children.begin(), children.end(), is_helper);
 }
 
-HelperProcesses helpers_of(pid_t supervisor, pid_t runner) {
-  HelperProcesses helpers;
-  std::int64_t ticks = 0;
+RunnerProcesses processes_of(pid_t supervisor, pid_t runner) {
+  RunnerProcesses found;
+  std::int64_t own_ticks = 0, helper_ticks = 0;
   std::vector<pid_t> pending{supervisor};
   for (std::size_t i = 0; i < pending.size() && i < k_most_processes; ++i) {
     const auto process = pending[i];
     const auto status = read_status(process);
     if (!status) continue;
-    const bool ours = process == supervisor || process == runner;
-    ticks += status->reaped_ticks + (ours ? 0 : status->own_ticks);
-    if (!ours && status->running()) ++helpers.running;
-    if (!ours && status->state == 'R') ++helpers.runnable;
+    helper_ticks += status->reaped_ticks;
+    if (process == runner) {
+      own_ticks = status->own_ticks;
+    } else if (process != supervisor) {
+      helper_ticks += status->own_ticks;
+      found.helpers += status->running();
+    }
+    if (process != supervisor) found.waiting_time += waiting_time_of(process);
     for (const auto child : children_of(process)) pending.push_back(child);
   }
-  helpers.processor_time = std::chrono::nanoseconds(ticks * (1'000'000'000 / ::sysconf(_SC_CLK_TCK)));
-  return helpers;
+  const auto time_of = [](std::int64_t ticks) {
+    return std::chrono::nanoseconds(ticks * (1'000'000'000 / ::sysconf(_SC_CLK_TCK)));
+  };
+  found.helper_time = time_of(helper_ticks);
+  found.processor_time = time_of(helper_ticks + own_ticks);
+  return found;
 }
 
 }  // namespace v0

@@ -26,17 +26,19 @@ inline namespace v0 {
 /// The same of the calling thread.
 [[nodiscard]] std::chrono::nanoseconds waiting_time_of_this_thread();
 
-/// The processes that a runner has started.
-struct HelperProcesses {
-  /// Processor time of all of them, including those that ended and were reaped.
+/// A runner and its helpers, which are the processes that it has started.
+struct RunnerProcesses {
+  /// Number of helpers that have not ended.
+  int helpers = 0;
+  /// Processor time of all helpers, including those that ended and were reaped.
+  std::chrono::nanoseconds helper_time{0};
+  /// The same, and the runner's own.
   std::chrono::nanoseconds processor_time{0};
-  /// Number of them that have not ended.
-  int running = 0;
-  /// Number of them that use a processor, or wait for one.
-  int runnable = 0;
+  /// The time in which threads of the runner, or of helpers that have not ended, waited for a processor.
+  std::chrono::nanoseconds waiting_time{0};
 };
-/// All processes below `supervisor` except the runner itself. The runner's own processor time does not count.
-[[nodiscard]] HelperProcesses helpers_of(pid_t supervisor, pid_t runner);
+/// The runner and all other processes below `supervisor`.
+[[nodiscard]] RunnerProcesses processes_of(pid_t supervisor, pid_t runner);
 
 }  // namespace v0
 }  // namespace kernelgen

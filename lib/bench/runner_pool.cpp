@@ -193,6 +193,8 @@ class RunnerPool final : public RunnerSource {
                          .environment = options_.environment};
     // torch.compile would keep a pool of compiling processes, and processes that outlive a call count as cheating.
     zygote.environment["TORCHINDUCTOR_COMPILE_THREADS"] = "1";
+    // Precompiled headers, of 150 MB, lie outside the directory of its builds: each runner would compile them again.
+    zygote.environment["TORCHINDUCTOR_CPP_CACHE_PRECOMPILE_HEADERS"] = "0";
     const auto gpu = gpu_arguments();
     zygote.arguments.insert(zygote.arguments.end(), gpu.begin(), gpu.end());
     if (options_.gpu)

@@ -249,7 +249,7 @@ class SandboxedRunner final : public RunnerProcess {
     std::copy(arguments.begin(), arguments.end(), command.arg);
     std::optional<BuildClock> build_clock;
     if (limits.build > milliseconds::zero() && runner_pid_ > 0)
-      build_clock.emplace(limits, helpers_of(supervisor_, runner_pid_).processor_time);
+      build_clock.emplace(limits, processes_of(supervisor_, runner_pid_));
     note_overrun();
     const auto start = Clock::now();
     thaw();
@@ -370,11 +370,7 @@ class SandboxedRunner final : public RunnerProcess {
       // Where the kernel ends only one process of a group, the runner may go on without it.
       if (has_run_out()) return end_with({.text = k_out_of_memory, .allocation_failed = true});
       if (answer) return *std::move(answer);
-      const auto helpers = helpers_of(supervisor_, runner_pid_);
-      const auto verdict = clock.observe({.elapsed = Clock::now() - start,
-                                          .helper_time = helpers.processor_time,
-                                          .has_helpers = helpers.running > 0,
-                                          .are_helpers_runnable = helpers.runnable > 0});
+      const auto verdict = clock.observe(Clock::now() - start, processes_of(supervisor_, runner_pid_));
       if (verdict == BuildClock::Verdict::Going) continue;
       return end_with({.timed_out = true, .was_building = verdict == BuildClock::Verdict::BuildLimit});
     }

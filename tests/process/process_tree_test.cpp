@@ -50,19 +50,19 @@ TEST_CASE("a runner that works alone has no helpers", "[bench][process_tree]") {
   CHECK(is_running(runner));
   std::this_thread::sleep_for(100ms);
   CHECK_FALSE(has_helpers(supervisor.pid(), runner));
-  const auto helpers = helpers_of(supervisor.pid(), runner);
-  CHECK(helpers.running == 0);
-  CHECK(helpers.processor_time == 0ns);
+  const auto found = processes_of(supervisor.pid(), runner);
+  CHECK(found.helpers == 0);
+  CHECK(found.helper_time == 0ns);
+  CHECK(found.processor_time > 0ns);
 }
 
 TEST_CASE("the work of a runner's helpers is seen while they run, at any depth", "[bench][process_tree]") {
   const auto supervisor = start("(/bin/sh -c 'while :; do :; done' & wait) & wait");
   const auto runner = runner_of(supervisor);
-  CHECK(becomes_true([&] { return helpers_of(supervisor.pid(), runner).running == 2; }));
-  CHECK(becomes_true([&] { return helpers_of(supervisor.pid(), runner).runnable == 1; }));
+  CHECK(becomes_true([&] { return processes_of(supervisor.pid(), runner).helpers == 2; }));
   CHECK(has_helpers(supervisor.pid(), runner));
-  const auto before = helpers_of(supervisor.pid(), runner).processor_time;
-  CHECK(becomes_true([&] { return helpers_of(supervisor.pid(), runner).processor_time > before; }));
+  const auto before = processes_of(supervisor.pid(), runner).helper_time;
+  CHECK(becomes_true([&] { return processes_of(supervisor.pid(), runner).helper_time > before; }));
 }
 
 TEST_CASE("the work of helpers that have ended is not lost", "[bench][process_tree]") {
@@ -76,8 +76,23 @@ TEST_CASE("the work of helpers that have ended is not lost", "[bench][process_tr
     return name == "sleep";
   };
   REQUIRE(becomes_true(sleeps));
-  CHECK(becomes_true([&] { return helpers_of(supervisor.pid(), runner).runnable == 0; }));
-  CHECK(helpers_of(supervisor.pid(), runner).processor_time >= 50ms);
+  CHECK(processes_of(supervisor.pid(), runner).helper_time >= 50ms);
+}
+
+TEST_CASE("helpers that keep each other from a processor are seen to wait", "[bench][process_tree]") {
+  const auto first_processor = [] {
+    cpu_set_t allowed;
+    CPU_ZERO(&allowed);
+    REQUIRE(::sched_getaffinity(0, sizeof(allowed), &allowed) == 0);
+    int first = 0;
+    while (!CPU_ISSET(first, &allowed)) ++first;
+    return first;
+  }();
+  const auto supervisor =
+      start(fmt::format("/usr/bin/taskset -c {} /bin/sh -c 'while :; do :; done & while :; do :; done'", first_processor));
+  const auto runner = runner_of(supervisor);
+  const auto waited = [&] { return processes_of(supervisor.pid(), runner).waiting_time; };
+  CHECK(becomes_true([&] { return waited() > 50ms; }));
 }
 
 TEST_CASE("a process whose first thread has ended runs while another one does", "[bench][process_tree]") {
@@ -122,5 +137,5 @@ TEST_CASE("a process that is gone has no children and does not run", "[bench][pr
   CHECK(children_of(k_no_process).empty());
   CHECK_FALSE(is_running(k_no_process));
   CHECK(waiting_time_of(k_no_process) == 0ns);
-  CHECK(helpers_of(k_no_process, k_no_process).running == 0);
+  CHECK(processes_of(k_no_process, k_no_process).helpers == 0);
 }

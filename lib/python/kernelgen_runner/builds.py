@@ -75,8 +75,6 @@ class Builds:
         self._triton_files = triton_files
         for variable, name in _CACHES.items():
             os.environ[variable] = str(self._contents / name)
-        # torch.compile's pool of processes would outlive the compilation, which candidates must not do.
-        os.environ.setdefault("TORCHINDUCTOR_COMPILE_THREADS", "1")
         os.environ["MAX_JOBS"] = str(len(os.sched_getaffinity(0)))
         os.environ.update(architecture)
         # Python's own scripts: ninja is often installed beside the interpreter.

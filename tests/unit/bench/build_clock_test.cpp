@@ -12,9 +12,9 @@ using Verdict = BuildClock::Verdict;
 /// Takes readings every 200 ms until the clock ends the step. Returns the time of that.
 template <class HelperTime>
 std::pair<Verdict, std::chrono::nanoseconds> run(const StepLimits& limits, HelperTime helper_time, bool has_helpers) {
-  BuildClock clock(limits, helper_time(0ns));
+  BuildClock clock(limits, {.helper_time = helper_time(0ns)});
   for (std::chrono::nanoseconds now = 200ms; now < 1h; now += 200ms) {
-    const auto verdict = clock.observe({.elapsed = now, .helper_time = helper_time(now), .has_helpers = has_helpers});
+    const auto verdict = clock.observe(now, {.helpers = has_helpers, .helper_time = helper_time(now)});
     if (verdict != Verdict::Going) return {verdict, now};
   }
   return {Verdict::Going, 1h};
@@ -57,12 +57,45 @@ TEST_CASE("a compiler that hangs without working is told from a call that hangs"
   CHECK(run(k_limits, idle, true) == std::pair<Verdict, std::chrono::nanoseconds>(Verdict::BuildLimit, 30s));
 }
 
-TEST_CASE("a compiler that other work keeps from the processors is not one that hangs", "[bench][build_clock]") {
-  BuildClock clock({.call = 3s, .build = 300s}, 0s);
-  for (std::chrono::nanoseconds now = 200ms; now < 60s; now += 200ms)
-    REQUIRE(clock.observe({.elapsed = now, .helper_time = 0s, .has_helpers = true, .are_helpers_runnable = true}) ==
-            Verdict::Going);
-  CHECK(clock.build_time() > 59s);
+TEST_CASE("the time in which other work has the processors counts neither as calling nor as building",
+          "[bench][build_clock]") {
+  // A tenth of a processor for those that want a whole one.
+  const auto starved = [](std::chrono::nanoseconds now) {
+    return RunnerProcesses{
+        .helpers = 1, .helper_time = now / 10, .processor_time = now / 10, .waiting_time = now / 10 * 9};
+  };
+  BuildClock clock({.call = 3s, .build = 30s}, starved(0s));
+  for (std::chrono::nanoseconds now = 200ms; now < 299s; now += 200ms)
+    REQUIRE(clock.observe(now, starved(now)) == Verdict::Going);
+  CHECK(clock.observe(301s, starved(301s)) == Verdict::BuildLimit);
+  CHECK(clock.build_time() >= 30s);
+  CHECK(clock.build_time() < 31s);
+}
+
+TEST_CASE("a call that other work keeps from the processors has not reached its limit", "[bench][build_clock]") {
+  const auto starved = [](std::chrono::nanoseconds now) {
+    return RunnerProcesses{.processor_time = now / 4, .waiting_time = now / 4 * 3};
+  };
+  BuildClock clock({.call = 3s, .build = 300s}, starved(0s));
+  for (std::chrono::nanoseconds now = 200ms; now < 11s; now += 200ms)
+    REQUIRE(clock.observe(now, starved(now)) == Verdict::Going);
+  CHECK(clock.observe(13s, starved(13s)) == Verdict::CallLimit);
+}
+
+TEST_CASE("compilers that wait for each other have no more time than one", "[bench][build_clock]") {
+  // Eight of them on one processor.
+  const auto shared = [](std::chrono::nanoseconds now) {
+    return RunnerProcesses{.helpers = 8, .helper_time = now, .processor_time = now, .waiting_time = 7 * now};
+  };
+  BuildClock clock({.call = 3s, .build = 30s}, shared(0s));
+  CHECK(clock.observe(29s, shared(29s)) == Verdict::Going);
+  CHECK(clock.observe(30s, shared(30s)) == Verdict::BuildLimit);
+}
+
+TEST_CASE("the waiting of a compiler that has ended is not taken back", "[bench][build_clock]") {
+  BuildClock clock({.call = 30s, .build = 30s}, {.helper_time = 0s, .waiting_time = 100s});
+  CHECK(clock.observe(10s, {.helper_time = 10s, .processor_time = 10s, .waiting_time = 1s}) == Verdict::Going);
+  CHECK(clock.build_time() == 10s);
 }
 
 TEST_CASE("a step in which nothing is built counts no time as building", "[bench][build_clock]") {
@@ -72,9 +105,9 @@ TEST_CASE("a step in which nothing is built counts no time as building", "[bench
 }
 
 TEST_CASE("processor time from before the step is no work in it", "[bench][build_clock]") {
-  BuildClock clock(k_limits, 100s);
-  CHECK(clock.observe({.elapsed = 29s, .helper_time = 100s, .has_helpers = false}) == Verdict::Going);
+  BuildClock clock(k_limits, {.helper_time = 100s});
+  CHECK(clock.observe(29s, {.helper_time = 100s}) == Verdict::Going);
   CHECK(clock.build_time() == 0ns);
-  CHECK(clock.observe({.elapsed = 30s, .helper_time = 101s, .has_helpers = true}) == Verdict::Going);
+  CHECK(clock.observe(30s, {.helpers = 1, .helper_time = 101s}) == Verdict::Going);
   CHECK(clock.build_time() == 1s);
 }
