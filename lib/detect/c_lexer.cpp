@@ -80,7 +80,17 @@ class CLexer {
       cursor_.advance_number();
       return add(TokenKind::Number, cursor_.since(start), line);
     }
-    add(TokenKind::Operator, cursor_.advance_operator(k_c_operators), line);
+    add_operator(cursor_.advance_operator(k_c_operators), line);
+  }
+
+  /// A launch may be written `<< <` and `>> >`. Both halves of either are one token.
+  void add_operator(std::string_view text, int line) {
+    const auto before = tokens_.list.empty() || skipping() ? std::string_view() : tokens_.list.back().text;
+    const bool opens = before == "<<" && text == "<";
+    const bool closes = open_launches_ > 0 && ((before == ">>" && text == ">") || (before == ">" && text == ">>"));
+    if (!opens && !closes) return add(TokenKind::Operator, text, line);
+    open_launches_ += opens ? 1 : -1;
+    tokens_.list.back().text = opens ? "<<<" : ">>>";
   }
 
   void raw_string(int line) {
@@ -192,6 +202,7 @@ class CLexer {
   std::vector<Condition> conditions_;
   Macros macros_;
   std::size_t skipped_ = 0;
+  int open_launches_ = 0;  // of those with a space in <<<
   bool fresh_line_ = true;
 };
 

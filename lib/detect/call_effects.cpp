@@ -27,6 +27,12 @@ bool is_assembly(const Call& call) {
 
 bool empty(Range range) { return range.begin >= range.end; }
 
+/// 0, 0u, 0.f
+bool is_zero(const Tokens& tokens, Range range) {
+  const auto text = range.begin + 1 == range.end ? tokens.list[range.begin].text : std::string_view();
+  return !text.empty() && text.front() == '0' && text.find_first_not_of("0.fFuUlL") == text.npos;
+}
+
 }  // namespace
 
 void CallEffects::read(const Call& call, Range statement) {
@@ -65,7 +71,8 @@ void CallEffects::read(const Call& call, Range statement) {
   } else if (copies || (qualified && call.name == "store") || one_of(call.name, k_stores) || starts(call, "__st")) {
     writer_.write(arguments[0], {arguments[1]}, DependenceKind::Additive, copies);
   } else if (call.name.find("tomic") != call.name.npos) {
-    accumulate(arguments, call.name != "atomicExch" && call.name != "atomic_xchg");
+    const bool replaces = call.name == "atomicExch" || call.name == "atomic_xchg";
+    if (replaces || !is_zero(tokens_, arguments[1])) accumulate(arguments, !replaces);  // atomicAdd(p, 0) only reads
   } else if (call.name == "swap") {
     writer_.swap(arguments[0], arguments[1]);
   } else if (call.name == "mma_sync" && arguments.size() > 3) {

@@ -245,6 +245,11 @@ void ExpressionReader::read_sum(Range range, Use role, std::vector<Use>& uses) {
     start = at + 1;
   }
   terms.push_back({start, range.end});
+  if (terms.size() > 1)
+    role.sum_id =
+        std::all_of(terms.begin() + 1, terms.end(), [&](Range term) { return tokens_.is(term.begin - 1, "+"); })
+            ? ++terms_
+            : 0;
   if (role.factor_id != 0 && terms.size() > 1)
     role.beside_constant = std::any_of(terms.begin(), terms.end(), [&](Range term) { return is_number(term); });
   for (const auto& term : terms) read_product(term, role, uses);

@@ -232,6 +232,7 @@ void Iteration::define(std::uint32_t index) {
   const auto target = add_value(node, false);
   add_uses(index, target);
   made_[index - first_] = target;
+  if (!fact.memory) latest_[fact.target] = index;
   pointers_[index - first_] = fact.memory ? read(fact.target, false) : target;
   defined_at_[target] = fact.location_hash;
   // Another element, or another member, leaves what this iteration has put into the rest.
@@ -316,6 +317,7 @@ void Iteration::open(std::uint32_t node) {
     } else {
       entry.chain.condition = condition_of(node);
       entry.chain.guard = is_guard(node);
+      if (entry.chain.guard) entry.chain.asked = asked_memory(node);
       conditions_.push_back(entry.chain.condition);
     }
   }
@@ -395,7 +397,9 @@ void Iteration::join(const Chain& chain) {
     std::vector<Value> sources;
     for (; i < changes.size() && changes[i].first.key == each; ++i) sources.push_back(changes[i].first.value);
     const auto node = ids_[arm];
-    const bool fills = chain.guard && node >= flow_.count_;
+    // if (x > top[i]) top[i] = x keeps what it asks about.
+    const bool fills = chain.guard && node >= flow_.count_ &&
+                       std::find(chain.asked.begin(), chain.asked.end(), node) == chain.asked.end();
     if (!fills && !(chain.complete && sources.size() == chain.arms)) {
       if (now(each) == k_no_value) continue;  // no definition of this name
       sources.push_back(now(each));
@@ -433,6 +437,19 @@ bool Iteration::is_guard(std::uint32_t node) const {
   const auto& names = flow_.conditions_[node];
   return !chooses_iterations(node) ||
          std::none_of(names.begin(), names.end(), [&](const auto& asked) { return set_.count(asked.name) != 0; });
+}
+
+/// The memory that a condition reads, by itself or by a variable that the iteration has set before.
+std::vector<NameId> Iteration::asked_memory(std::uint32_t node) const {
+  std::vector<NameId> asked;
+  for (const auto& each : flow_.conditions_[node]) {
+    if (each.memory) asked.push_back(node_of(each.name, true));
+    const auto fact = latest_.find(each.name);
+    if (each.memory || fact == latest_.end()) continue;
+    for (const auto& use : flow_.facts_[fact->second].uses)
+      if (use.memory && !use.address) asked.push_back(node_of(use.name, true));
+  }
+  return asked;
 }
 
 bool Iteration::chooses_iterations(std::uint32_t branch) const {

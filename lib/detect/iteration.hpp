@@ -4,6 +4,7 @@
 /// The values within one iteration of a loop: every definition of a name is a value of its own.
 
 #include <limits>
+#include <unordered_map>
 #include <unordered_set>
 #include <utility>
 #include <vector>
@@ -117,6 +118,7 @@ class Iteration {
   struct Chain {
     std::uint64_t condition = 0;  ///< of the first arm
     bool guard = false;           ///< only keeps threads out that have nothing to do
+    std::vector<NameId> asked;    ///< the memory that the condition of a guard is about
     bool complete = false;        ///< the last arm has no condition
     std::uint32_t arms = 0;
     std::vector<std::pair<Change, std::uint32_t>> changes;  ///< the value at the end of an arm
@@ -154,6 +156,7 @@ class Iteration {
   [[nodiscard]] bool is_else(std::uint32_t node) const;
   [[nodiscard]] std::uint64_t condition_of(std::uint32_t node);
   [[nodiscard]] bool is_guard(std::uint32_t node) const;
+  [[nodiscard]] std::vector<NameId> asked_memory(std::uint32_t node) const;
   [[nodiscard]] Value read(NameId name, bool memory);
   [[nodiscard]] Value read_part(NameId name, bool memory);
   [[nodiscard]] Value resolve(Value value) const;
@@ -172,10 +175,11 @@ class Iteration {
   std::vector<Value> pointers_;                ///< by fact, of memory
   std::vector<std::pair<Value, Value>> used_;  ///< by use
   std::uint32_t first_use_ = 0;
-  std::vector<bool> stale_;                ///< by value: it may hold what was there before the iteration
-  std::vector<std::uint64_t> defined_at_;  ///< by value: the place of its definition
-  std::vector<Meeting> meetings_;          ///< by value
-  std::vector<Change> log_;                ///< the former value of every changed slot
+  std::vector<bool> stale_;                           ///< by value: it may hold what was there before the iteration
+  std::vector<std::uint64_t> defined_at_;             ///< by value: the place of its definition
+  std::vector<Meeting> meetings_;                     ///< by value
+  std::unordered_map<NameId, std::uint32_t> latest_;  ///< by name: the last statement that has set it
+  std::vector<Change> log_;                           ///< the former value of every changed slot
   std::vector<Key> touched_;
   std::vector<Open> open_;
   Chain pending_;                          ///< the arms so far, of a branch with another arm

@@ -106,7 +106,9 @@ class LoopFlow : private LoopGraph {
       kind = std::max(kind, edge.use->kind);
       return false;
     });
-    return multiplies_itself(component) || chooses_among_sums(component) ? DependenceKind::Arbitrary : kind;
+    return multiplies_itself(component) || chooses_among_sums(component) || adds_to_logarithm(component)
+               ? DependenceKind::Arbitrary
+               : kind;
   }
 
   /// A product of the state with itself is not linear.
@@ -133,6 +135,18 @@ class LoopFlow : private LoopGraph {
            });
   }
 
+  /// Something is added to the state before an exponential, as in log(exp(h + x) + exp(y)): dynamic programming with
+  /// logarithms. A sum of exponentials subtracts: exp(h - max(h, y)).
+  [[nodiscard]] bool adds_to_logarithm(std::uint32_t component) const {
+    return any_inside(component, [&](const Edge& edge) {
+      if (edge.use->sum_id == 0 || edge.use->kind != DependenceKind::Exponent) return false;
+      const auto& uses = flow_.facts_[edge.fact].uses;
+      return std::any_of(uses.begin(), uses.end(), [&](const Use& use) {
+        return use.sum_id == edge.use->sum_id && !use.address && component_[used(use)] != component;
+      });
+    });
+  }
+
   /// Whether a value goes on changing without data: by a function that is not linear, a product with itself, or as in
   /// s = 69069 s + 1 and s ^= s << 13, the generators of random numbers.
   [[nodiscard]] bool feeds_itself(std::uint32_t component) const {
@@ -152,7 +166,8 @@ class LoopFlow : private LoopGraph {
       ways.scales = ways.scales || (use.kind == DependenceKind::Scaled && use.added);
       return use.curved && use.kind == DependenceKind::Arbitrary;
     });
-    return curved || multiplies_itself(component) || std::any_of(by_fact.begin(), by_fact.end(), [&](const auto& fact) {
+    return curved || multiplies_itself(component) || adds_to_logarithm(component) ||
+           std::any_of(by_fact.begin(), by_fact.end(), [&](const auto& fact) {
              return fact.second.count > 1 ? fact.second.shifts
                                           : fact.second.scales && decided_[component] == Decided::No;
            });

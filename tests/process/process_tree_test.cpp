@@ -88,8 +88,8 @@ TEST_CASE("helpers that keep each other from a processor are seen to wait", "[be
     while (!CPU_ISSET(first, &allowed)) ++first;
     return first;
   }();
-  const auto supervisor =
-      start(fmt::format("/usr/bin/taskset -c {} /bin/sh -c 'while :; do :; done & while :; do :; done'", first_processor));
+  const auto supervisor = start(
+      fmt::format("/usr/bin/taskset -c {} /bin/sh -c 'while :; do :; done & while :; do :; done'", first_processor));
   const auto runner = runner_of(supervisor);
   const auto waited = [&] { return processes_of(supervisor.pid(), runner).waiting_time; };
   CHECK(becomes_true([&] { return waited() > 50ms; }));

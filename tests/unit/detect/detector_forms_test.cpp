@@ -321,3 +321,69 @@ TEST_CASE("variables of a lambda are its own", "[detect][forms]") {
   CHECK(cuda_verdict(kernel("float h = 0.f; auto step = [&](float v) { float u = h + v; h = tanhf(u); };\n"
                             "for (int t = 0; t < T; t++) step(x[t]);\ny[0] = h;")) == "persistent");
 }
+
+TEST_CASE("a launch may have spaces in its brackets", "[detect][forms]") {
+  const auto with = [](const std::string& opens, const std::string& closes) {
+    // Where launches are seen, only kernels that are launched count.
+    return cuda_verdict(kernel(k_recurrence) +
+                        "__global__ void warm_up() {}\nvoid run(float* x) { warm_up<<<1, 1>>>(); k" + opens +
+                        "dim3(4), 32" + closes + "(x, x, 9, 1); }");
+  };
+  CHECK(with("<<<", ">>>") == "persistent");
+  CHECK(with(" << <", ">> >") == "persistent");
+  CHECK(with(" < < <", "> > >") == "not-recurrent");  // no launch
+  CHECK(with("<< < ", " > >>") == "persistent");
+}
+
+TEST_CASE("a sum in a logarithm is a state where something is added to it", "[detect][forms]") {
+  const std::string helper =
+      "__device__ float log_add(float a, float b) { float d = a - b; if (d > 0) return a + log1pf(expf(-d)); "
+      "return b + log1pf(expf(d)); }";
+  // The alphas of a transducer, passed on from lane to lane.
+  CHECK(cuda_verdict(
+            kernel("float bias = x[0], emit = x[n], r = emit; for (int i = 1; i < 32; ++i) { "
+                   "r = __shfl_up_sync(~0u, r, 1); if (i == threadIdx.x) r = log_add(r + bias, emit); } y[0] = r;",
+                   helper)) == "persistent");
+  CHECK(cuda_verdict(kernel("float r = 0.f; for (int i = 1; i < T; ++i) r = logf(expf(r + x[i]) + expf(x[i - 1])); "
+                            "y[0] = r;")) == "persistent");
+  // A sum of exponentials, in three forms.
+  CHECK(cuda_verdict(kernel("float s = x[0]; for (int i = 1; i < T; ++i) s = log_add(s, x[i]); y[0] = s;", helper)) ==
+        "not-recurrent");
+  CHECK(cuda_verdict(kernel("float s = x[0]; for (int i = 1; i < T; ++i) s = log_add(s, x[i] - n); y[0] = s;",
+                            helper)) == "not-recurrent");
+  CHECK(cuda_verdict(kernel("float s = x[0]; for (int i = 1; i < T; ++i) { const float m = fmaxf(s, x[i]); "
+                            "s = m + logf(expf(s - m) + expf(x[i] - m)); } y[0] = s;")) == "not-recurrent");
+}
+
+TEST_CASE("a condition about an element keeps that element", "[detect][forms]") {
+  // A running maximum in an array, and a sum that is rescaled by it.
+  const auto with = [](const std::string& maximum) {
+    return cuda_verdict(
+        kernel("float top[1], sum[1]; top[0] = x[0]; sum[0] = 0.f; for (int t = 0; t < T; ++t) { "
+               "float v = x[t], old = top[0]; if (" +
+               maximum +
+               ") { "
+               "sum[0] = sum[0] * expf(old - v) + 1.f; top[0] = v; } else { sum[0] += expf(v - old); } } "
+               "y[0] = sum[0];"));
+  };
+  CHECK(with("v > old") == "not-recurrent");
+  CHECK(with("v > top[0]") == "not-recurrent");
+  // The guard of a partial tile asks nothing of what it fills: each step sets it anew.
+  CHECK(cuda_verdict(
+            kernel("__shared__ float tile[256]; for (int t = 0; t < T; ++t) { int i = t * 256 + threadIdx.x; "
+                   "if (i < n) tile[threadIdx.x] = x[i]; __syncthreads(); y[i] = tanhf(tile[255 - threadIdx.x]); "
+                   "__syncthreads(); }")) == "not-recurrent");
+}
+
+TEST_CASE("an atomic addition of zero reads", "[detect][forms]") {
+  // Looks back to the block that has finished.
+  const auto with = [](const std::string& zero) {
+    return cuda_verdict(
+        "__global__ void k(int* flag, int n) { int prev = blockIdx.x; while (true) { int f; do { f = "
+        "atomicAdd(&flag[prev], " +
+        zero + "); } while (f == 0); if (f == 2) { atomicExch(&flag[n], 2); break; } prev -= 1; } }");
+  };
+  CHECK(with("0") == "not-recurrent");
+  CHECK(with("0u") == "not-recurrent");
+  CHECK(with("1") == "persistent");
+}
