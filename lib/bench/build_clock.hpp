@@ -15,10 +15,11 @@ inline namespace v0 {
 /// Divides the time of one step between calling and building. Compilers are processes that the runner started, so a
 /// span in which such processes used processor time counts as building, and so do pauses of up to five seconds between
 /// two such spans, in which a compiler may work within the runner's own process (Triton). A candidate that pretends to
-/// build gains time up to the build limit and nothing else.
+/// build gains time up to the build limit.
 ///
 /// Time in which the runner and its compilers waited for processors that other work used counts as neither, so that a
-/// busy machine changes no verdict.
+/// busy machine hardly changes a verdict. How long they waited is partly in a candidate's hands, so a step ends in any
+/// case when four times the sum of both limits is over.
 class BuildClock {
  public:
   /// `first` is a reading from the start of the step.
@@ -34,7 +35,10 @@ class BuildClock {
   StepLimits limits_;
   RunnerProcesses last_;
   std::chrono::nanoseconds last_elapsed_{0};
-  /// The time since the start of the step in which the runner and its compilers had what they needed.
+  /// How long threads waited for a processor, and how long less than one processor was used, since the start.
+  std::chrono::nanoseconds waited_{0};
+  std::chrono::nanoseconds idle_{0};
+  /// The time since the start in which the runner and its compilers had what they needed.
   std::chrono::nanoseconds time_{0};
   std::chrono::nanoseconds build_time_{0};
   /// time_ at the last reading in which helpers worked; negative before the first.

@@ -126,7 +126,8 @@ enum class ConstantWeights {
 
 /// Limits of one step of a runner.
 struct StepLimits {
-  /// Wall-clock limit, without the time in which the candidate's own compilers work.
+  /// Wall-clock limit, without the time in which the candidate's own compilers work; where there is a limit for these,
+  /// also without the time in which other work had the processors, see BuildClock.
   std::chrono::milliseconds call{0};
   /// Limit on the time in which the candidate's own compilers work; 0 for steps in which nothing is built.
   std::chrono::milliseconds build{0};

@@ -27,6 +27,13 @@ bool is_assembly(const Call& call) {
 
 bool empty(Range range) { return range.begin >= range.end; }
 
+/// atomicAdd, atomicSub, __hip_atomic_fetch_add
+bool adds(std::string_view name) {
+  constexpr std::array<std::string_view, 4> k_names{"add", "Add", "sub", "Sub"};
+  return std::any_of(k_names.begin(), k_names.end(),
+                     [&](std::string_view each) { return name.find(each) != name.npos; });
+}
+
 /// 0, 0u, 0.f
 bool is_zero(const Tokens& tokens, Range range) {
   const auto text = range.begin + 1 == range.end ? tokens.list[range.begin].text : std::string_view();
@@ -72,7 +79,7 @@ void CallEffects::read(const Call& call, Range statement) {
     writer_.write(arguments[0], {arguments[1]}, DependenceKind::Additive, copies);
   } else if (call.name.find("tomic") != call.name.npos) {
     const bool replaces = call.name == "atomicExch" || call.name == "atomic_xchg";
-    if (replaces || !is_zero(tokens_, arguments[1])) accumulate(arguments, !replaces);  // atomicAdd(p, 0) only reads
+    if (!adds(call.name) || !is_zero(tokens_, arguments[1])) accumulate(arguments, !replaces);  // atomicAdd(p, 0) reads
   } else if (call.name == "swap") {
     writer_.swap(arguments[0], arguments[1]);
   } else if (call.name == "mma_sync" && arguments.size() > 3) {

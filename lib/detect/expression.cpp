@@ -245,11 +245,10 @@ void ExpressionReader::read_sum(Range range, Use role, std::vector<Use>& uses) {
     start = at + 1;
   }
   terms.push_back({start, range.end});
-  if (terms.size() > 1)
-    role.sum_id =
-        std::all_of(terms.begin() + 1, terms.end(), [&](Range term) { return tokens_.is(term.begin - 1, "+"); })
-            ? ++terms_
-            : 0;
+  if (terms.size() > 1 && role.kind == DependenceKind::Exponent) {
+    const auto is_added = [&](Range term) { return tokens_.is(term.begin - 1, "+"); };
+    role.sum_id = std::all_of(terms.begin() + 1, terms.end(), is_added) ? ++terms_ : 0;
+  }
   if (role.factor_id != 0 && terms.size() > 1)
     role.beside_constant = std::any_of(terms.begin(), terms.end(), [&](Range term) { return is_number(term); });
   for (const auto& term : terms) read_product(term, role, uses);
@@ -581,6 +580,7 @@ Use ExpressionReader::operand_role(const Call& call, std::size_t index, bool nam
     if (inner.product_id == 0) inner.product_id = terms_;
   } else if (is_exponent(call.name)) {
     inner.kind = std::max(role.kind, DependenceKind::Exponent);
+    inner.sum_id = 0;
   } else if (operation == Operation::None && !passes_through(call.name) && !loads(call.name) &&
              tokens_.casts.count(call.name) == 0) {
     inner.kind = DependenceKind::Arbitrary;

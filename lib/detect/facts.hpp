@@ -102,7 +102,7 @@ struct Use {
   std::uint32_t chooses = 0;
   /// The use is a term of a sum: acc + x.
   bool added = false;
-  /// The terms of the innermost sum share this number, where nothing is subtracted; else 0.
+  /// The terms of a sum inside an exponential share this number, where nothing is subtracted; else 0.
   std::uint32_t sum_id = 0;
   /// The use is an operand of a maximum or a minimum.
   bool extremum = false;

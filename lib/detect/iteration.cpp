@@ -12,6 +12,8 @@ namespace {
 constexpr std::size_t k_max_open = 20;
 /// Meetings of one value with itself under equal conditions.
 constexpr int k_max_hops = 4;
+/// Pieces of memory that a condition asks about; bounds the work.
+constexpr std::size_t k_max_asked = 8;
 
 }  // namespace
 
@@ -232,7 +234,7 @@ void Iteration::define(std::uint32_t index) {
   const auto target = add_value(node, false);
   add_uses(index, target);
   made_[index - first_] = target;
-  if (!fact.memory) latest_[fact.target] = index;
+  if (!fact.memory) memory_read_[fact.target] = memory_read(fact);
   pointers_[index - first_] = fact.memory ? read(fact.target, false) : target;
   defined_at_[target] = fact.location_hash;
   // Another element, or another member, leaves what this iteration has put into the rest.
@@ -439,15 +441,24 @@ bool Iteration::is_guard(std::uint32_t node) const {
          std::none_of(names.begin(), names.end(), [&](const auto& asked) { return set_.count(asked.name) != 0; });
 }
 
+std::vector<NameId> Iteration::memory_read(const Fact& fact) const {
+  std::vector<NameId> found;
+  for (const auto& use : fact.uses) {
+    if (!use.memory || use.address || found.size() == k_max_asked) continue;
+    const auto node = node_of(use.name, true);
+    if (std::find(found.begin(), found.end(), node) == found.end()) found.push_back(node);
+  }
+  return found;
+}
+
 /// The memory that a condition reads, by itself or by a variable that the iteration has set before.
 std::vector<NameId> Iteration::asked_memory(std::uint32_t node) const {
   std::vector<NameId> asked;
   for (const auto& each : flow_.conditions_[node]) {
+    if (asked.size() >= k_max_asked) break;
     if (each.memory) asked.push_back(node_of(each.name, true));
-    const auto fact = latest_.find(each.name);
-    if (each.memory || fact == latest_.end()) continue;
-    for (const auto& use : flow_.facts_[fact->second].uses)
-      if (use.memory && !use.address) asked.push_back(node_of(use.name, true));
+    const auto read = memory_read_.find(each.name);
+    if (!each.memory && read != memory_read_.end()) asked.insert(asked.end(), read->second.begin(), read->second.end());
   }
   return asked;
 }

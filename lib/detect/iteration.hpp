@@ -156,6 +156,7 @@ class Iteration {
   [[nodiscard]] bool is_else(std::uint32_t node) const;
   [[nodiscard]] std::uint64_t condition_of(std::uint32_t node);
   [[nodiscard]] bool is_guard(std::uint32_t node) const;
+  [[nodiscard]] std::vector<NameId> memory_read(const Fact& fact) const;
   [[nodiscard]] std::vector<NameId> asked_memory(std::uint32_t node) const;
   [[nodiscard]] Value read(NameId name, bool memory);
   [[nodiscard]] Value read_part(NameId name, bool memory);
@@ -175,11 +176,12 @@ class Iteration {
   std::vector<Value> pointers_;                ///< by fact, of memory
   std::vector<std::pair<Value, Value>> used_;  ///< by use
   std::uint32_t first_use_ = 0;
-  std::vector<bool> stale_;                           ///< by value: it may hold what was there before the iteration
-  std::vector<std::uint64_t> defined_at_;             ///< by value: the place of its definition
-  std::vector<Meeting> meetings_;                     ///< by value
-  std::unordered_map<NameId, std::uint32_t> latest_;  ///< by name: the last statement that has set it
-  std::vector<Change> log_;                           ///< the former value of every changed slot
+  std::vector<bool> stale_;                ///< by value: it may hold what was there before the iteration
+  std::vector<std::uint64_t> defined_at_;  ///< by value: the place of its definition
+  std::vector<Meeting> meetings_;          ///< by value
+  /// By name: some of the memory that its last definition reads.
+  std::unordered_map<NameId, std::vector<NameId>> memory_read_;
+  std::vector<Change> log_;  ///< the former value of every changed slot
   std::vector<Key> touched_;
   std::vector<Open> open_;
   Chain pending_;                          ///< the arms so far, of a branch with another arm

@@ -138,12 +138,14 @@ class LoopFlow : private LoopGraph {
   /// Something is added to the state before an exponential, as in log(exp(h + x) + exp(y)): dynamic programming with
   /// logarithms. A sum of exponentials subtracts: exp(h - max(h, y)).
   [[nodiscard]] bool adds_to_logarithm(std::uint32_t component) const {
-    return any_inside(component, [&](const Edge& edge) {
-      if (edge.use->sum_id == 0 || edge.use->kind != DependenceKind::Exponent) return false;
-      const auto& uses = flow_.facts_[edge.fact].uses;
-      return std::any_of(uses.begin(), uses.end(), [&](const Use& use) {
-        return use.sum_id == edge.use->sum_id && !use.address && component_[used(use)] != component;
-      });
+    std::unordered_set<std::uint64_t> added_to;  // sums with something else
+    for (const auto i : incoming_[component]) {
+      const auto& edge = edges_[i];
+      if (component_[edge.from] != component && edge.use->sum_id != 0 && !edge.use->address)
+        added_to.insert(product(edge.fact, edge.use->sum_id));
+    }
+    return !added_to.empty() && any_inside(component, [&](const Edge& edge) {
+      return edge.use->kind == DependenceKind::Exponent && added_to.count(product(edge.fact, edge.use->sum_id)) != 0;
     });
   }
 

@@ -27,7 +27,7 @@ LANGUAGES = {"c", "cpp", "cuda", "cu", "python", "py"}
 TUTORIAL_TASK = "examples/tutorial/gated_norm.py"
 #: The mistake that the tutorial shows.
 REFUSED = {"examples/tutorial/first_try.cpp": "accuracy"}
-#: Constants of tasks whose sizes are for times; with them, admission takes most of a verdict. cli.tutorial judges its kernels whole.
+#: Constants of tasks that are large for the sake of their times; whole, their admission takes most of a verdict. cli.tutorial judges its kernels whole.
 SIZES = {"batchnorm": ["batch=4"], "gated_norm": ["tokens=256"], "layernorm": ["batch=8", "sequence=16"],
          "relu": ["rows=64"], "softmax": ["batch=6"]}
 #: Triton's interpreter takes minutes for more.

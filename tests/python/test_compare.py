@@ -634,6 +634,29 @@ class ShortCuts(unittest.TestCase):
         self.assertFalse(is_far_in_samples(answer(wanted), answer(given), None))
 
 
+class Unchanged(unittest.TestCase):
+    def test_comparisons_change_neither_reference_nor_truth(self):
+        for dtype in (torch.float64, torch.complex128, torch.float32, torch.complex64, torch.bfloat16):
+            with self.subTest(dtype):
+                wide = torch.complex128 if dtype.is_complex else torch.float64
+                truth = torch.randn(64, 64, dtype=wide)
+                wanted, kept = truth.to(dtype), truth.clone()
+                expected = one(wanted.clone(), truth)
+                for _ in range(8):
+                    self.assertTrue(expected.compare(answer(wanted.clone())).correct)
+                    self.assertFalse(expected.compare(answer(torch.zeros_like(wanted))).correct)
+                self.assertTrue(torch.equal(truth, kept))
+                target = expected.targets["output"]
+                self.assertTrue(torch.equal(target.oracle, torch.view_as_real(kept).reshape(-1) if dtype.is_complex else kept.reshape(-1)))
+
+    def test_a_truth_beyond_the_reference_s_range_is_not_compared_with(self):
+        truth = torch.ones(64, dtype=torch.float64)
+        truth[3] = 1e39
+        wanted = truth.float()
+        self.assertTrue(one(wanted, truth).compare(answer(wanted.clone())).correct)
+        self.assertFalse(one(wanted, truth).compare(answer(torch.ones(64))).correct)
+
+
 class Json(unittest.TestCase):
     def test_spelling_of_the_record(self):
         comparison = one(torch.ones(4), torch.ones(4, dtype=torch.float64)).compare(answer(torch.full((4,), math.inf)))

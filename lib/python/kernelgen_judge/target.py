@@ -326,7 +326,7 @@ class Target:
         """What is compared with from element `start` on: the truth, but the reference's own where either is not finite."""
         if self.oracle is None:
             return reference
-        truth = self.oracle[start : start + reference.numel()].to(self.work)
+        truth = self.oracle[start : start + reference.numel()].to(self.work, copy=True)  # callers change it
         if self._all_finite:
             return truth
         return torch.where(truth.isfinite() & reference.isfinite(), truth, reference)

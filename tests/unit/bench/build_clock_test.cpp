@@ -59,17 +59,35 @@ TEST_CASE("a compiler that hangs without working is told from a call that hangs"
 
 TEST_CASE("the time in which other work has the processors counts neither as calling nor as building",
           "[bench][build_clock]") {
-  // A tenth of a processor for those that want a whole one.
+  // A third of a processor for those that want a whole one.
   const auto starved = [](std::chrono::nanoseconds now) {
     return RunnerProcesses{
-        .helpers = 1, .helper_time = now / 10, .processor_time = now / 10, .waiting_time = now / 10 * 9};
+        .helpers = 1, .helper_time = now / 3, .processor_time = now / 3, .waiting_time = now / 3 * 2};
   };
   BuildClock clock({.call = 3s, .build = 30s}, starved(0s));
-  for (std::chrono::nanoseconds now = 200ms; now < 299s; now += 200ms)
+  for (std::chrono::nanoseconds now = 200ms; now < 90s; now += 200ms)
     REQUIRE(clock.observe(now, starved(now)) == Verdict::Going);
-  CHECK(clock.observe(301s, starved(301s)) == Verdict::BuildLimit);
+  CHECK(clock.observe(91s, starved(91s)) == Verdict::BuildLimit);
   CHECK(clock.build_time() >= 30s);
   CHECK(clock.build_time() < 31s);
+}
+
+TEST_CASE("a long wait that is known when it is over counts for the time before", "[bench][build_clock]") {
+  BuildClock clock({.call = 10s, .build = 30s}, {});
+  for (std::chrono::nanoseconds now = 200ms; now < 9s; now += 200ms) REQUIRE(clock.observe(now, {}) == Verdict::Going);
+  CHECK(clock.observe(9s, {.processor_time = 10ms, .waiting_time = 8s}) == Verdict::Going);
+  CHECK(clock.observe(17s, {.processor_time = 10ms, .waiting_time = 8s}) == Verdict::Going);
+  CHECK(clock.observe(19s, {.processor_time = 10ms, .waiting_time = 8s}) == Verdict::CallLimit);
+}
+
+TEST_CASE("a step that only waits ends in any case", "[bench][build_clock]") {
+  BuildClock clock({.call = 3s, .build = 30s}, {});
+  const auto waits = [](std::chrono::nanoseconds now) { return RunnerProcesses{.helpers = 1, .waiting_time = now}; };
+  for (std::chrono::nanoseconds now = 200ms; now < 132s; now += 200ms)
+    REQUIRE(clock.observe(now, waits(now)) == Verdict::Going);
+  CHECK(clock.observe(132s, waits(132s)) == Verdict::BuildLimit);
+  BuildClock alone({.call = 3s, .build = 30s}, {});
+  CHECK(alone.observe(132s, {.waiting_time = 132s}) == Verdict::CallLimit);
 }
 
 TEST_CASE("a call that other work keeps from the processors has not reached its limit", "[bench][build_clock]") {

@@ -346,7 +346,11 @@ TEST_CASE("a sum in a logarithm is a state where something is added to it", "[de
                    helper)) == "persistent");
   CHECK(cuda_verdict(kernel("float r = 0.f; for (int i = 1; i < T; ++i) r = logf(expf(r + x[i]) + expf(x[i - 1])); "
                             "y[0] = r;")) == "persistent");
-  // A sum of exponentials, in three forms.
+  // A sum of exponentials, in four forms, and a product.
+  CHECK(cuda_verdict(kernel("float s = x[0]; for (int i = 1; i < T; ++i) s = logf(expf(s) + expf(x[i])); y[0] = s;")) ==
+        "not-recurrent");
+  CHECK(cuda_verdict(kernel("float s = x[0]; for (int i = 1; i < T; ++i) s = expf(logf(s) + logf(x[i])); y[0] = s;")) ==
+        "not-recurrent");
   CHECK(cuda_verdict(kernel("float s = x[0]; for (int i = 1; i < T; ++i) s = log_add(s, x[i]); y[0] = s;", helper)) ==
         "not-recurrent");
   CHECK(cuda_verdict(kernel("float s = x[0]; for (int i = 1; i < T; ++i) s = log_add(s, x[i] - n); y[0] = s;",
