@@ -271,7 +271,7 @@ class SequentialRounding(DispatchMode):
         if generator is None:
             generator = self._generators[result.device] = torch.Generator(result.device).manual_seed(self._seed)
         # A processor draws float32 in a third of the time.
-        noise = torch.empty_like(result, dtype=torch.float32).normal_(generator=generator)
+        noise = torch.empty_like(result, dtype=torch.float32).normal_(generator=generator).to(result.dtype)
         result.addcmul_(noise, size.nan_to_num(0.0, 0.0, 0.0), value=factor * _EPS)
 
 
