@@ -4,6 +4,7 @@
 /// Tells a step of a runner that builds (load_inline, Triton, a compiler that the candidate starts itself) from one
 /// that hangs. Pure: takes readings and returns decisions.
 
+#include <algorithm>
 #include <chrono>
 
 #include "bench/process_tree.hpp"
@@ -32,16 +33,17 @@ class BuildClock {
   [[nodiscard]] std::chrono::nanoseconds build_time() const { return build_time_; }
 
  private:
+  /// The time since the start in which the runner and its compilers had what they needed, as of the last reading.
+  [[nodiscard]] std::chrono::nanoseconds time() const { return last_elapsed_ - std::min(waited_, idle_); }
+
   StepLimits limits_;
   RunnerProcesses last_;
   std::chrono::nanoseconds last_elapsed_{0};
   /// How long threads waited for a processor, and how long less than one processor was used, since the start.
   std::chrono::nanoseconds waited_{0};
   std::chrono::nanoseconds idle_{0};
-  /// The time since the start in which the runner and its compilers had what they needed.
-  std::chrono::nanoseconds time_{0};
   std::chrono::nanoseconds build_time_{0};
-  /// time_ at the last reading in which helpers worked; negative before the first.
+  /// time() at the last reading in which helpers worked; negative before the first.
   std::chrono::nanoseconds last_work_{-1};
 };
 
