@@ -37,8 +37,8 @@ enum {
   KGEN_OP_EXPORT_STATE = 4, /**< Python: fd: memfd; arg[0] = set, arg[1] = capacity in bytes */
   KGEN_OP_PREPARE = 5,  /**< native: arg[0] = set. reply arg[0] = workspace bytes. start_ns..end_ns is kgen_prepare */
   KGEN_OP_RUN = 6,      /**< arg[0] = set, arg[1] = forward seed, arg[2] = KGEN_RUN_* flags, arg[3] = first slot,
-                               arg[4] = number of calls, one for each slot in a row; 0: one. On a device all slots at once,
-                               with KGEN_RUN_GRAPH, or the first one alone. See below. Between JOB and LOAD,
+                               arg[4] = number of calls, one for each slot in a row; 0: one. On a device from slot 0 on, and
+                               more than one with KGEN_RUN_GRAPH only. See below. Between JOB and LOAD,
                                set 0 is a function of the runner's own: the worker measures what an exchange costs
                                while no code of the candidate is in the process. It does nothing, or on the processor
                                writes to the outputs of the first slot for arg[1] nanoseconds */

@@ -28,8 +28,11 @@ constexpr int k_separate_rehearsals = 6;
 constexpr std::array<std::int64_t, 3> k_separate_shares{16, 4, 1};
 constexpr std::int64_t k_longest_in_series_ns = 1'000'000;
 constexpr int k_tried_replays = 2;
-/// Replayed series, of nothing and of a candidate's calls. The first of them are captured, which takes longer.
+/// Replayed series of each length, of nothing and of a candidate's calls. The first of them are captured, which takes
+/// longer.
 constexpr int k_replayed_series = 4;
+/// Lengths beside that of all slots. Each call needs an answer of the reference, so long calls have short series.
+constexpr std::array<int, 2> k_short_series{8, 32};
 /// Instances of ModelNew for these weight sets are made at the beginning, and matched with the reference.
 constexpr int k_kept_sets = 2;
 /// At most five copies of the weights of a ModelNew are made at a time: its instances, one that is handed over, and
@@ -131,25 +134,36 @@ Result<EarlyVerdict> CandidateSession::rehearse_once(const CallRequest& request,
 
 Result<EarlyVerdict> CandidateSession::rehearse_replayed_series() {
   if (!on_device() || task_.layout.slots == 1) return EarlyVerdict();
-  for (int i = 0; i < k_replayed_series; ++i) {
-    KERNELGEN_TRY(const auto prepared, judge().prepare_call(replayed_series(i == 0)));
-    [[maybe_unused]] const auto before = runner_->take_overrun_ns();
-    const auto rehearsed =
-        runner_->rehearse(prepared.series, CallMode::Graph, std::chrono::nanoseconds::zero(), options_.call_timeout);
-    const auto* reply = std::get_if<RunnerReply>(&rehearsed);
-    if (reply != nullptr && reply->status == RunnerStatus::NotCapturable) return EarlyVerdict();
-    KERNELGEN_TRY(auto ended, verdict_of_answer(rehearsed, RunnerStep::Load));
-    if (ended) return ended;
-    if (i > 0) series_overheads_ns_.push_back(reply->host_ns + runner_->take_overrun_ns());
+  std::set<int> lengths{task_.layout.slots};
+  for (const int calls : k_short_series)
+    if (calls < task_.layout.slots) lengths.insert(calls);
+  std::vector<ReplayedRehearsal> rehearsals;
+  for (const int calls : lengths) {
+    auto& rehearsal = rehearsals.emplace_back(ReplayedRehearsal{calls, {}});
+    for (int i = 0; i < k_replayed_series; ++i) {
+      auto request = replayed_series(calls, i == 0);
+      // Nothing is checked, so the reference is never called.
+      request.order = ReferenceOrder::After;
+      KERNELGEN_TRY(const auto prepared, judge().prepare_call(request));
+      [[maybe_unused]] const auto before = runner_->take_overrun_ns();
+      const auto rehearsed =
+          runner_->rehearse(prepared.series, CallMode::Graph, std::chrono::nanoseconds::zero(), options_.call_timeout);
+      const auto* reply = std::get_if<RunnerReply>(&rehearsed);
+      if (reply != nullptr && reply->status == RunnerStatus::NotCapturable) return EarlyVerdict();
+      KERNELGEN_TRY(auto ended, verdict_of_answer(rehearsed, RunnerStep::Load));
+      if (ended) return ended;
+      if (i > 0) rehearsal.overheads_ns.push_back(reply->host_ns + runner_->take_overrun_ns());
+    }
   }
+  replayed_rehearsals_ = std::move(rehearsals);
   return EarlyVerdict();
 }
 
-CallRequest CandidateSession::replayed_series(bool is_new) const {
+CallRequest CandidateSession::replayed_series(int calls, bool is_new) {
   return {.distribution = std::string(k_own_distribution),
           .freshness = is_new ? Freshness::Canary : Freshness::Repeat,
           .mode = CallMode::Graph,
-          .calls = task_.layout.slots};
+          .calls = calls};
 }
 
 int CandidateSession::plan_series() {
@@ -335,19 +349,21 @@ Result<std::optional<std::string>> CandidateSession::try_replay() {
   return std::optional<std::string>();
 }
 
-Result<std::variant<ReplayedSeries, std::string>> CandidateSession::time_replayed_series() {
+Result<std::variant<ReplayedSeries, std::string>> CandidateSession::time_replayed_series(double call_ns,
+                                                                                         double cached_ns) {
   using Answer = std::variant<ReplayedSeries, std::string>;
-  const auto [low, high] = std::minmax_element(series_overheads_ns_.begin(), series_overheads_ns_.end());
-  ReplayedSeries found{.calls = task_.layout.slots, .overhead_ns = static_cast<double>(*high)};
+  const auto& rehearsal = choose_replayed_series(replayed_rehearsals_, call_ns, cached_ns);
+  const auto most = *std::max_element(rehearsal.overheads_ns.begin(), rehearsal.overheads_ns.end());
+  ReplayedSeries found{.calls = rehearsal.calls, .overhead_ns = static_cast<double>(most)};
   for (int i = 0; i < k_replayed_series; ++i) {
-    KERNELGEN_TRY(auto refused, replay_once(replayed_series(true)));
+    KERNELGEN_TRY(auto refused, replay_once(replayed_series(rehearsal.calls, true)));
     if (refused) return Answer(*std::move(refused));
     if (i > 0) found.host_ns.push_back(replay_host_ns_);
   }
   const auto calls = static_cast<double>(found.calls);
   const auto fastest = *std::min_element(found.host_ns.begin(), found.host_ns.end());
   const double in_series_ns = std::max((static_cast<double>(fastest) - found.overhead_ns) / calls, 0.0);
-  found.looseness_ns = static_cast<double>(*high - *low) / calls;
+  found.looseness_ns = rehearsal.looseness_ns();
   found.least_call_ns = less_what_may_be_hidden(in_series_ns + static_cast<double>(task_.launch.call_ns));
   found.least_replay_ns = less_what_may_be_hidden(in_series_ns + static_cast<double>(task_.launch.replay_ns));
   least_call_ns_ = std::max<std::int64_t>(std::llround(found.least_call_ns), 1);

@@ -74,11 +74,11 @@ class CandidateSession {
   Result<std::optional<std::string>> try_replay();
 
   /// True if series can be replayed as one graph. Requires: rehearse_replayed_series().
-  [[nodiscard]] bool has_replayed_series() const { return !series_overheads_ns_.empty(); }
+  [[nodiscard]] bool has_replayed_series() const { return !replayed_rehearsals_.empty(); }
   /// Replays series of calls as one graph, which bounds the time of a call by the worker's clock: no later call counts
-  /// as shorter. Returns the reason if they cannot be replayed. Requires: has_replayed_series(), and try_replay() found
-  /// no reason.
-  Result<std::variant<ReplayedSeries, std::string>> time_replayed_series();
+  /// as shorter. Returns the reason if they cannot be replayed. The series is as long as calls of `call_ns` need; for
+  /// `cached_ns` see choose_replayed_series(). Requires: has_replayed_series(), and try_replay() found no reason.
+  Result<std::variant<ReplayedSeries, std::string>> time_replayed_series(double call_ns, double cached_ns);
 
   /// Calls the candidate once more, without a score, to see what runs in a call. Requires: a call under the current
   /// weights.
@@ -103,7 +103,7 @@ class CandidateSession {
   [[nodiscard]] CallRequest timed_call(int number, CallMode mode, int calls) const;
   Result<std::variant<TimedPair, Outcome>> time_pair(int number, CallMode reference, CallMode candidate, int wanted);
   /// A request for a series that is replayed; not new: the same inputs once more.
-  [[nodiscard]] CallRequest replayed_series(bool is_new) const;
+  [[nodiscard]] static CallRequest replayed_series(int calls, bool is_new);
   Result<EarlyVerdict> construct(int set, const WeightDraw& draw, std::uint64_t& state_bytes);
   /// What is found of the reference's weights in a ModelNew, and how large its own may be.
   struct StateTransfer {
@@ -153,8 +153,8 @@ class CandidateSession {
   /// Weight sets under which the candidate has been called; the first call under each may build.
   std::set<int> called_sets_;
   ClockAllowance clock_allowance_;
-  /// Times of series of nothing that are replayed as one graph, by the worker's clock.
-  std::vector<std::int64_t> series_overheads_ns_;
+  /// In the order of their lengths.
+  std::vector<ReplayedRehearsal> replayed_rehearsals_;
   /// The worker's time of the last replay, overhead included.
   std::int64_t replay_host_ns_ = 0;
   /// No call and no replay takes less on a device.

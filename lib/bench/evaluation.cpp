@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cmath>
 #include <future>
+#include <limits>
 #include <random>
 
 #include <kernelgen/platform/platform.hpp>
@@ -579,11 +580,20 @@ class Evaluation {
 
   /// Lets no call count as shorter than the worker's clock says. Returns the reason if that cannot be found out.
   Result<std::optional<std::string>> bound_by_replayed_series() {
-    KERNELGEN_TRY(auto found, candidate_->time_replayed_series());
+    KERNELGEN_TRY(auto found,
+                  candidate_->time_replayed_series(record_.timing->candidate_median_ns, most_saved_by_cache_ns()));
     if (auto* refused = std::get_if<std::string>(&found)) return std::optional("in a series: " + *refused);
     const auto& series = record_.timing->replayed_series.emplace(std::get<ReplayedSeries>(std::move(found)));
     bound_calls(*record_.timing, [&](std::int64_t) { return std::llround(series.least_call_ns); });
     return std::optional<std::string>();
+  }
+
+  /// The time in which a device's memory moves the tensors of a call.
+  [[nodiscard]] double most_saved_by_cache_ns() const {
+    const auto& facts = session_->description.facts;
+    const auto per_second = backends_.device.gpu->measured_bytes_per_second.value_or(0);
+    if (!facts || per_second <= 0) return std::numeric_limits<double>::infinity();
+    return 1e9 * static_cast<double>(facts->input_bytes + facts->state_bytes + facts->output_bytes) / per_second;
   }
 
   /// Looks at what does the work of the calls. This comes after everything that is timed, so it can change no time.

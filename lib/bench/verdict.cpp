@@ -132,6 +132,8 @@ constexpr double k_rehearsal_margin = 0.25;
 /// What a false clock may hide in each call: this share of it, or this time, whichever is larger.
 constexpr double k_hidden_share = 0.05;
 constexpr double k_hidden_ns = 1e3;
+/// The error of the time of a call that a replayed series may have beside that.
+constexpr double k_series_error = 0.01;
 
 /// On an idle machine of two cores the reference waited for a processor in 1 to 4 % of its time. With one busy process
 /// it was 22 to 46 %, and scores were off by a third to a factor of five.
@@ -468,6 +470,19 @@ int calls_of_series(const ClockAllowance& allowance, double call_ns, int most) {
   int calls = 1;
   while (calls < most && allowance.looseness_ns > hidden_ns * calls) calls *= 2;
   return std::min(calls, most);
+}
+
+double ReplayedRehearsal::looseness_ns() const {
+  const auto [low, high] = std::minmax_element(overheads_ns.begin(), overheads_ns.end());
+  return static_cast<double>(*high - *low) / calls;
+}
+
+const ReplayedRehearsal& choose_replayed_series(const std::vector<ReplayedRehearsal>& rehearsals, double call_ns,
+                                                double cached_ns) {
+  const auto found = std::find_if(rehearsals.begin(), rehearsals.end(), [&](const ReplayedRehearsal& one) {
+    return one.looseness_ns() + cached_ns <= k_series_error * call_ns;
+  });
+  return found == rehearsals.end() ? rehearsals.back() : *found;
 }
 
 double less_what_may_be_hidden(double call_ns) {

@@ -103,6 +103,22 @@ struct Rehearsal {
 /// `most`.
 [[nodiscard]] int calls_of_series(const ClockAllowance& allowance, double call_ns, int most);
 
+/// Series of nothing that were replayed as one graph, of one length, while no candidate was loaded.
+struct ReplayedRehearsal {
+  int calls = 1;
+  /// By the worker's clock; at least one.
+  std::vector<std::int64_t> overheads_ns;
+
+  /// The range in which the overhead varies, for each call.
+  [[nodiscard]] double looseness_ns() const;
+};
+
+/// The shortest series that tells the time of its calls within 1 %; without one, the longest. `cached_ns`: how much
+/// less a call may take in a short series, because its tensors are still in the device's cache. Requires: at least one
+/// rehearsal, in the order of their lengths.
+[[nodiscard]] const ReplayedRehearsal& choose_replayed_series(const std::vector<ReplayedRehearsal>& rehearsals,
+                                                              double call_ns, double cached_ns);
+
 /// A time of a call by the worker's clock, less what a false clock may hide of it: 5 %, or 1 us if that is more. At
 /// least 0.
 [[nodiscard]] double less_what_may_be_hidden(double call_ns);

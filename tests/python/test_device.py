@@ -313,8 +313,16 @@ class SeriesTest(unittest.TestCase):
         self.assert_doubled(range(1))
         self.assertTrue(bool((self.outputs[1] == -1).all()))
 
-    def test_series_are_graphs_of_all_slots(self) -> None:
-        for calls, flags, first in ((2, protocol.RUN_GRAPH, 0), (self.SLOTS, 0, 0), (1, 0, 1), (4, protocol.RUN_GRAPH, 0)):
+    def test_a_shorter_series_has_a_graph_of_its_own(self) -> None:
+        for calls in (self.SLOTS, 2):
+            for output in self.outputs:
+                output.fill_(-1)
+            self.ask(lambda x: x * 2, calls)
+            self.assert_doubled(range(calls))
+        self.assertTrue(bool((self.outputs[2] == -1).all()))
+
+    def test_series_are_graphs_from_the_first_slot_on(self) -> None:
+        for calls, flags, first in ((2, protocol.RUN_GRAPH, 1), (self.SLOTS, 0, 0), (1, 0, 1), (4, protocol.RUN_GRAPH, 0)):
             with self.subTest(calls=calls, flags=flags, first=first), self.assertRaises(Failure) as caught:
                 self.ask(lambda x: x * 2, calls, flags, first)
             self.assertEqual(caught.exception.reply.status, protocol.PROTOCOL)

@@ -101,6 +101,31 @@ class DrawTest(unittest.TestCase):
             self.assertEqual(task.inputs[0].strides, (1, 4))
             self.assertTrue(torch.equal(task.make_inputs(3).tensors["x"], task.make_inputs(3).tensors["x"]))
 
+    def test_large_weights_to_try_are_drawn_on_the_device(self) -> None:
+        init = "self.fc = nn.Linear(4, 4); self.rnn = nn.GRU(4, 4); self.scale = nn.Parameter(torch.ones(4))"
+        task = task_from(model("return self.rnn(self.fc(x) * self.scale)[0]", "[torch.randn(3, 2, 4)]", init))
+        drawing = mock.Mock(side_effect=lambda device: DEVICE.torch)
+        with mock.patch.object(GpuDevice, "drawing", lambda self: drawing(self)):
+            small = task.build_to_try(5, 1)
+            self.assertEqual(drawing.call_count, 0)
+            with mock.patch("kernelgen_judge.task._LARGE_STATE", 1):
+                large = task.build_to_try(5, 1)
+        self.assertEqual(drawing.call_count, 1)
+        self.assertTrue(torch.backends.cudnn.enabled)
+        # The fake device has the processor's random stream.
+        for one, other in zip(small.state, large.state):
+            self.assertTrue(torch.equal(one.tensor, other.tensor), one.name)
+
+    def test_a_constructor_that_fails_on_the_device_is_called_on_the_processor(self) -> None:
+        task = task_from(model("return self.fc(x)", "[torch.randn(3, 4)]", "self.fc = nn.Linear(4, 4)"))
+        drawing = mock.Mock(side_effect=RuntimeError("Expected a 'cuda' device type for generator but found 'cpu'"))
+        with mock.patch.object(GpuDevice, "drawing", drawing), mock.patch("kernelgen_judge.task._LARGE_STATE", 1):
+            tried = [task.build_to_try(5, 1) for _ in range(2)]
+        self.assertEqual(drawing.call_count, 1)
+        self.assertTrue(torch.backends.cudnn.enabled)
+        for one in tried:
+            self.assertTrue(torch.equal(one.state[0].tensor, task.build(5, 1).state[0].tensor))
+
     def test_code_that_is_wrong_anywhere_is_an_error(self) -> None:
         with self.assertRaisesRegex(TaskError, "get_inputs"):
             task_from(model("return x", "[torch.randn(nowhere)]"))

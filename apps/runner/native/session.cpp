@@ -516,9 +516,7 @@ void Session::call_on_device(State& state, const kgen_run_args& args, kgen_reply
 
 void Session::replay_on_device(State& state, const std::vector<kgen_run_args>& calls, kgen_reply& reply) {
   const bool is_series = calls.size() > 1;
-  if (is_series && calls.size() != slots_.size())
-    return refuse(reply, KGEN_STATUS_PROTOCOL, "a series that is replayed has the calls of all slots");
-  void*& graph = is_series ? state.series : state.graph;
+  void*& graph = state.graphs[calls.size()];
   if (graph == nullptr) {
     graph = options_.device->capture(reply, [&] {
       for (const auto& args : calls) {

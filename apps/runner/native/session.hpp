@@ -6,6 +6,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <string>
 #include <vector>
@@ -46,10 +47,8 @@ class Session {
     void* state = nullptr;
     void* workspace = nullptr;
     std::uint64_t workspace_bytes = 0;
-    /// kgen_run as a graph, after the capture.
-    void* graph = nullptr;
-    /// The calls of all slots as one graph, after its capture.
-    void* series = nullptr;
+    /// What was captured: so many calls as one graph, on the first slots.
+    std::map<std::size_t, void*> graphs;
   };
   struct Entries {
     decltype(&kgen_abi_version) abi_version = nullptr;

@@ -169,8 +169,10 @@ class _Construction(TorchFunctionMode):
     #: The construction in progress, for functions of torch.nn.init that are no torch functions.
     current: _Construction | None = None
 
-    def __init__(self, transform: WeightTransform, seed: int):
+    def __init__(self, transform: WeightTransform, seed: int, place: str):
         super().__init__()
+        #: The type of the device whose tensors can be weights.
+        self._place = place
         #: True while copies are made that take the place of the original.
         self.keeps_copies = False
         self._values = _Values(transform, seed)
@@ -188,12 +190,12 @@ class _Construction(TorchFunctionMode):
         return tensor.untyped_storage().data_ptr() if tensor.layout == torch.strided else 0
 
     def _mark(self, tensor: torch.Tensor, changed: bool) -> None:
-        if tensor.device.type == "cpu" and tensor.layout == torch.strided and self._address(tensor):
+        if tensor.device.type == self._place and tensor.layout == torch.strided and self._address(tensor):
             self._known[self._address(tensor)] = (StorageWeakRef(tensor.untyped_storage()), changed)
 
     def _changed(self, tensor: torch.Tensor) -> bool | None:
         """Whether its contents depend on changed weights; None if they are not known."""
-        if tensor.device.type != "cpu" or tensor.layout != torch.strided:
+        if tensor.device.type != self._place or tensor.layout != torch.strided:
             return None
         found = self._known.get(self._address(tensor))
         return None if found is None or found[0].expired() else found[1]
@@ -201,7 +203,7 @@ class _Construction(TorchFunctionMode):
     # -- changes --------------------------------------------------------------------------------------------------
 
     def _is_weight(self, tensor: Any) -> bool:
-        plain = isinstance(tensor, torch.Tensor) and tensor.layout == torch.strided and tensor.device.type == "cpu"
+        plain = isinstance(tensor, torch.Tensor) and tensor.layout == torch.strided and tensor.device.type == self._place
         return plain and tensor.is_floating_point() and tensor.numel() > 0
 
     def change_drawn(self, tensor: Any) -> None:
@@ -367,13 +369,13 @@ for _name in _INITS:
 
 
 @contextlib.contextmanager
-def transformed(number: int, seed: int) -> Iterator[Callable[[list[torch.Tensor]], None]]:
+def transformed(number: int, seed: int, place: str = "cpu") -> Iterator[Callable[[list[torch.Tensor]], None]]:
     """Constructs modules under a transform, 0 for none. What it gives ends the construction; it takes further tensors that
-    hold constant weights."""
+    hold constant weights. `place`: the type of the device on which the constructor makes its tensors."""
     if number == 0:
         yield lambda others: None
         return
-    construction = _Construction(TRANSFORMS[number], seed)
+    construction = _Construction(TRANSFORMS[number], seed, place)
     handles = [
         _module_hooks.register_module_parameter_registration_hook(_on_parameter),
         _module_hooks.register_module_buffer_registration_hook(_on_buffer),

@@ -428,7 +428,7 @@ class _Admitter:
     def _try_weights(self, name: str, inputs: CallInputs, others: CallInputs, forward: int, finite: bool) -> str:
         """Tries one weight transform; returns why it is dropped, or ""."""
         try:
-            reference = self.task.build(self.seed(f"weights {name}"), number_of(name))
+            reference = self.task.build_to_try(self.seed(f"weights {name}"), number_of(name))
             call, other = reference.run(inputs, forward), reference.run(others, forward)
         except TaskError as error:
             return one_line(f"the reference raises: {error.message}", 240)
@@ -475,7 +475,7 @@ def is_stable_on_draws(task: Task, transform: int, seed: Callable[[str], int]) -
     """True if the reference is stable under draws of a weight transform; `seed` gives seeds by their purpose."""
     started = time.monotonic()
     for draw in range(_STABLE_DRAWS):
-        reference, inputs = task.build(seed(f"stable weights {draw}"), transform), task.make_inputs(seed(f"stable inputs {draw}"))
+        reference, inputs = task.build_to_try(seed(f"stable weights {draw}"), transform), task.make_inputs(seed(f"stable inputs {draw}"))
         if not is_stable(reference, inputs, seed(f"stable forward {draw}")):
             return False
         if time.monotonic() - started > _STABILITY_SECONDS:

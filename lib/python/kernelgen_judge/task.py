@@ -14,7 +14,7 @@ import contextlib
 import re
 import time
 from dataclasses import dataclass, field
-from typing import Any, Sequence
+from typing import Any, Iterator, Sequence
 
 import torch
 from torch import nn
@@ -44,6 +44,9 @@ from .values import (
 )
 
 __all__ = ["CallInputs", "CallResult", "Reference", "Task", "TaskError", "TaskSource", "load_task"]
+
+#: Bytes of weights and other state that take a processor long to draw.
+_LARGE_STATE = 64 << 20
 
 _LEVELS = {"1": "single_operator", "2": "fusion", "3": "network", "4": "network"}
 
@@ -173,6 +176,18 @@ class Reference:
                 outputs.tensors[name] = tensor.clone()
 
 
+@contextlib.contextmanager
+def _constructing_on(device: Device) -> Iterator[None]:
+    """A context in which constructors make their tensors on a device. Recurrent layers keep their weights apart in it, so that each is
+    known by its memory; moving the module packs them."""
+    enabled, torch.backends.cudnn.enabled = torch.backends.cudnn.enabled, False
+    try:
+        with device.drawing():
+            yield
+    finally:
+        torch.backends.cudnn.enabled = enabled
+
+
 @dataclass
 class Task:
     """A loaded and probed task. Lists of specs are in the order of the ABI's table."""
@@ -186,6 +201,8 @@ class Task:
     #: True if inputs are drawn on the device; False once the task's code failed there, so that they are drawn on the CPU and
     #: moved.
     draws_on_device: bool = True
+    #: The same of weights that are tried.
+    constructs_on_device: bool = True
     #: Bytes that a call of the reference takes at its peak, outputs included; 0 where they are not counted.
     call_bytes: int = 0
     level: str = "unknown"
@@ -233,12 +250,31 @@ class Task:
         `transform`: number of the weight transform under which it is constructed.
         Always built on the CPU: a device has another random stream, and a ModelNew is built there too.
         """
+        return self._build(seed, transform, contextlib.nullcontext(), "cpu")
+
+    def build_to_try(self, seed: int, transform: int) -> Reference:
+        """The same with weights that no candidate has to make as well. Large ones are drawn on the device, which is much faster; the random
+        stream is another one."""
+        device, state = self.device, [*self.parameters, *self.buffers, *self.attributes]
+        if not device.is_gpu or sum(spec.elements * spec.itemsize for spec in state) < _LARGE_STATE:
+            return self.build(seed, transform)
+        if self.constructs_on_device:
+            try:
+                return self._build(seed, transform, _constructing_on(device), device.torch.type)
+            except TaskError:
+                # The constructor uses a generator of the CPU or an array of numpy, or the device lacks memory.
+                self.constructs_on_device = False
+                device.release_cache()
+        return self.build(seed, transform)
+
+    def _build(self, seed: int, transform: int, place: contextlib.AbstractContextManager[Any], kind: str) -> Reference:
+        """`kind`: the type of the device on which a constructor makes its tensors in the context `place`."""
         constructing = task_errors(f"{self.source.name}: constructing Model failed", self.filename)
         with quiet(self.sink), constructing, torch.no_grad():
             arguments = unflatten(self.init.structure, {k: v.clone() for k, v in self.init.tensors.items()})
             self.device.apply_flags(self.precision)
             seed_everything(seed)
-            with transformed(transform, seed) as finish:
+            with place, transformed(transform, seed, kind) as finish:
                 module = self.module.Model(*arguments)
                 finish([])
             dtype = precision_class.cast_dtype(self.precision)

@@ -141,11 +141,11 @@ def make_device_run(work: Work, support: Support, device: Device) -> Run:
         value = model(*arguments)
         return value, materialize(value)
 
-    def call_series(model: Callable[..., Any]) -> tuple[Any, dict[int, torch.Tensor]]:
-        """Calls on the inputs of all slots; what the first call returned. The outputs of each are copied into the arena right
+    def call_series(model: Callable[..., Any], calls: int) -> tuple[Any, dict[int, torch.Tensor]]:
+        """Calls on the inputs of the first slots; what the first call returned. The outputs of each are copied into the arena right
         after it, because the next one may overwrite them."""
         first = None
-        for slot, (inputs, places) in enumerate(zip(series, every_output)):
+        for slot, (inputs, places) in enumerate(zip(series[:calls], every_output)):
             value = model(*inputs)
             made = materialize(value)
             tensors = describe(value, made, slot > 0)
@@ -154,10 +154,10 @@ def make_device_run(work: Work, support: Support, device: Device) -> Run:
         assert first is not None
         return first
 
-    def checked_capture(model: Callable[..., Any], several: bool) -> Captured:
-        captured = capture(lambda: call_series(model) if several else call(model))
-        if several:
-            written = [(place.address, place.nbytes) for places in every_output for place in places]
+    def checked_capture(model: Callable[..., Any], calls: int) -> Captured:
+        captured = capture(lambda: call_series(model, calls) if calls > 1 else call(model))
+        if calls > 1:
+            written = [(place.address, place.nbytes) for places in every_output[:calls] for place in places]
         else:
             found = zip(outputs, addresses(describe(*captured.value)))
             written = [(address, place.nbytes) for place, address in found]
@@ -169,7 +169,7 @@ def make_device_run(work: Work, support: Support, device: Device) -> Run:
         found = graphs.get((index, calls))
         if found is None:
             try:
-                found = checked_capture(models[index], calls > 1)
+                found = checked_capture(models[index], calls)
             except Failure as failure:
                 found = failure
             graphs[index, calls] = found
@@ -180,7 +180,7 @@ def make_device_run(work: Work, support: Support, device: Device) -> Run:
     def run(command: Command) -> Reply:
         index, forward_seed, flags, slot, calls = command.arguments[:5]
         calls = max(calls, 1)
-        if slot or not (calls == 1 or (calls == len(series) and flags & protocol.RUN_GRAPH)):
+        if slot or calls > (len(series) if flags & protocol.RUN_GRAPH else 1):
             raise Failure(protocol.PROTOCOL, f"{calls} calls from slot {slot} on, on a device with {len(series)} slots")
         model = models[index]
         track_gradients(False)

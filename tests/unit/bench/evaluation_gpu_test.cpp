@@ -1,3 +1,5 @@
+#include <limits>
+
 #include "bench/measurement.hpp"
 #include "evaluation_scene.hpp"
 
@@ -173,15 +175,15 @@ void replay_series(Scene& scene, std::uint64_t claimed_ns, std::int64_t taken_ns
   scene.judge.alone_ns = {40'000};
   scene.judge.alone_graph = {{40'000}, ""};
   const auto runs = scene.runner;
-  scene.runner = [=](const std::string& op, int count) {
+  scene.runner = [=, &scene](const std::string& op, int count) {
     auto answer = runs(op, count);
     auto& host_ns = std::get<RunnerReply>(answer).host_ns;
     host_ns = 100'000 + static_cast<std::int64_t>(claimed_ns);
-    if (op == "replay series") host_ns = 300'000 + 100 * taken_ns + 20'000 * (count % 3);
+    if (op == "replay series") host_ns = 300'000 + scene.judge.series * taken_ns + 20'000 * (count % 3);
     return answer;
   };
   // The first is captured.
-  scene.rehearsed_series = [](int number) {
+  scene.rehearsed_series = [](int, int number) {
     return RunnerReply{.host_ns = number == 1 ? 90'000'000 : 200'000 + 50'000 * (number % 3)};
   };
 }
@@ -210,6 +212,37 @@ TEST_CASE("no call on a GPU is shorter than the worker's clock says of replayed 
   CHECK(all(timing.candidate_graph_ns, 21'375));
   CHECK(timing.speedup_call.value == Approx(40.0 / 20.425));
   CHECK(timing.speedup_device.value().value == Approx(40.0 / 21.375));
+}
+
+TEST_CASE("a long call is bounded by a short series, and no rehearsal calls the reference",
+          "[bench][evaluation][gpu]") {
+  const auto calls_of = [](std::optional<double> bytes_per_second, std::int64_t state_bytes) {
+    Scene scene;
+    replay_series(scene, 1'000'000, 1'000'000);
+    scene.gpu->measured_bytes_per_second = bytes_per_second;
+    scene.facts.emplace().state_bytes = state_bytes;
+    const auto record = evaluate(scene, Target::Cuda);
+    REQUIRE(record);
+    CHECK(scene.judge.call_order.find("bbbbbbbbbbbbbbbb") == scene.judge.call_order.npos);
+    REQUIRE(record->timing->replayed_series);
+    return record->timing->replayed_series->calls;
+  };
+  // The overhead varies by 100 us: 3.1 us of each of 32 calls, with 6 us of memory's work.
+  CHECK(calls_of(1e12, 6'000'000) == 32);
+  CHECK(calls_of(1e12, 8'000'000) == 100);
+  CHECK(calls_of(std::nullopt, 0) == 100);
+}
+
+TEST_CASE("the shortest series that tells a call's time within 1 % is replayed", "[bench][evaluation]") {
+  const std::vector<ReplayedRehearsal> rehearsals{
+      {8, {400'000, 480'000}}, {32, {420'000, 500'000}}, {128, {440'000, 520'000}}};
+  CHECK(rehearsals[0].looseness_ns() == 10'000);
+  CHECK(choose_replayed_series(rehearsals, 1'000'000, 0).calls == 8);
+  CHECK(choose_replayed_series(rehearsals, 999'000, 0).calls == 32);
+  CHECK(choose_replayed_series(rehearsals, 1'000'000, 1).calls == 32);
+  CHECK(choose_replayed_series(rehearsals, 1'000'000, 8'000).calls == 128);
+  CHECK(choose_replayed_series(rehearsals, 5'000, 0).calls == 128);
+  CHECK(choose_replayed_series({{8, {400'000}}}, 5'000, std::numeric_limits<double>::infinity()).calls == 8);
 }
 
 TEST_CASE("a time that the worker's clock agrees with stays", "[bench][evaluation][gpu]") {
@@ -263,7 +296,9 @@ TEST_CASE("longer calls than rehearsals count as longer only where no series was
 TEST_CASE("where a runner replays no series, there is none", "[bench][evaluation][gpu]") {
   Scene scene;
   replay_series(scene, 1'000, 20'000);
-  scene.rehearsed_series = [](int) { return RunnerReply{.status = RunnerStatus::NotCapturable, .text = "no graphs"}; };
+  scene.rehearsed_series = [](int, int) {
+    return RunnerReply{.status = RunnerStatus::NotCapturable, .text = "no graphs"};
+  };
   const auto record = evaluate(scene, Target::Torch);
   REQUIRE(record);
   CHECK_FALSE(record->timing->replayed_series);

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <functional>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -165,11 +166,14 @@ struct Scene {
   std::int64_t overrun_ns = 0;
   /// How long runner and worker wait for a processor in the n-th rehearsal.
   std::function<std::int64_t(int)> waited_ns = [](int) { return 0; };
-  /// The n-th rehearsal of a series that is replayed.
-  std::function<RunnerAnswer(int)> rehearsed_series = [](int) { return RunnerReply{.host_ns = 300'000}; };
+  /// The n-th rehearsal of a series of so many calls that is replayed.
+  std::function<RunnerAnswer(int calls, int number)> rehearsed_series = [](int, int) {
+    return RunnerReply{.host_ns = 300'000};
+  };
   std::uint64_t output_bytes = 0;
   std::uint64_t available_bytes = std::uint64_t{64} << 30;
   int slots = 1;
+  std::optional<TaskFacts> facts;
   LaunchTimes launch;
   std::optional<GpuFacts> gpu;
   BaselineOptions baselines;
@@ -213,12 +217,13 @@ class FakeRunner final : public Runner {
   FakeRunner& operator=(const FakeRunner&) = delete;
   ~FakeRunner() override { --scene_.runners_alive; }
   RunnerAnswer open(const RunnerJob&, std::chrono::milliseconds) override { return scene_.opened; }
-  RunnerAnswer rehearse(const CallSeries&, CallMode mode, std::chrono::nanoseconds work,
+  RunnerAnswer rehearse(const CallSeries& series, CallMode mode, std::chrono::nanoseconds work,
                         std::chrono::milliseconds) override {
     if (mode == CallMode::Graph) {
+      const int number = ++rehearsed_series_[series.calls];
       --scene_.judge.graphs;
-      if (++rehearsed_series_ == 1) --scene_.judge.canaries;
-      return scene_.rehearsed_series(rehearsed_series_);
+      if (number == 1) --scene_.judge.canaries;
+      return scene_.rehearsed_series(series.calls, number);
     }
     // Only calls of the candidate are counted.
     --scene_.judge.canaries;
@@ -255,7 +260,7 @@ class FakeRunner final : public Runner {
   }
   Scene& scene_;
   int rehearsals_ = 0;
-  int rehearsed_series_ = 0;
+  std::map<int, int> rehearsed_series_;
   bool ran_ = false;
 };
 
@@ -302,6 +307,7 @@ class FakeWorld final : public JudgeSource,
     session->judge = &scene_.judge;
     session->reference_times = &scene_.reference_times;
     session->admission = scene_.admission;
+    session->description.facts = scene_.facts;
     session->layout.output_bytes = scene_.output_bytes;
     session->layout.slots = scene_.slots;
     session->launch = scene_.launch;
