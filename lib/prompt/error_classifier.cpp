@@ -101,7 +101,12 @@ std::string class_of_detail(std::string_view detail) {
 
 ClassifiedError classify_compile(const EvaluationRecord& record, std::string_view source) {
   const auto& outcome = record.outcome;
-  if (outcome.detail == "triton") return classify_python(outcome.message, source, record.target);
+  if (outcome.detail == "triton") {
+    auto failed = classify_python(outcome.message, source, record.target);
+    // Triton's compiler has failed, and says nothing that is known of a mistake of the kernel's.
+    if (failed.error_class == "python.other") failed.error_class = "triton.internal";
+    return failed;
+  }
   auto found = classify_compiler_log(log_of(record), record.target);
   if (found.error_class == "cxx.other") found.error_class = class_of_detail(outcome.detail);
   return found;

@@ -221,6 +221,27 @@ class DecisiveTest(unittest.TestCase):
         self.assertEqual(len(decisive(text, 60)), 60)
         self.assertIn("Entry function", decisive(f"{noise}\nptxas error   : Entry function 'k' uses too much shared data", 300))
 
+    def test_what_a_pass_of_triton_writes_to_standard_error(self) -> None:
+        reason = "[`TritonGPUReduceDataDuplication` on 'builtin.module' operation]"
+        written = f"""python: Operation.h:1011: Assertion `n < 2 && "out of range"' failed.
+module {{
+  tt.func @k(%error: i32) {{
+{__file__}:12:0: error: Failures have been detected while processing an MLIR pass pipeline
+{__file__}:12:0: note: Pipeline failed while executing {reason}: reproducer generated at `std::errs`
+"""
+        with mock.patch("os.pread", return_value=written.encode()):
+            passes, other = (describe(RuntimeError(text), __file__) for text in ("PassManager::run failed", "boom"))
+        lines = passes.splitlines()
+        self.assertEqual(lines[0], "RuntimeError: PassManager::run failed")
+        self.assertIn("Assertion `n < 2", lines[1])
+        self.assertEqual(lines[2], "line 12: error: Failures have been detected while processing an MLIR pass pipeline")
+        self.assertTrue(lines[3].startswith(f"line 12: note: Pipeline failed while executing {reason}"), lines[3])
+        self.assertEqual((len(lines), other), (4, "RuntimeError: boom"))
+
+    def test_a_pass_of_which_nothing_is_kept(self) -> None:
+        with mock.patch("os.pread", side_effect=OSError(29, "Illegal seek")):
+            self.assertEqual(describe(RuntimeError("PassManager::run failed"), __file__), "RuntimeError: PassManager::run failed")
+
     def test_short_messages_and_those_without_errors(self) -> None:
         self.assertEqual(decisive("x" * 1000, 1000), "x" * 1000)
         cut = decisive("begin" + "x" * 5000 + "AttributeError('no tanh')", 1000)

@@ -171,7 +171,7 @@ class _Construction(TorchFunctionMode):
 
     def __init__(self, transform: WeightTransform, seed: int, place: str):
         super().__init__()
-        #: The type of the device whose tensors can be weights.
+        #: The type of the device that weights are made on.
         self._place = place
         #: True while copies are made that take the place of the original.
         self.keeps_copies = False

@@ -31,6 +31,10 @@ _FRAMES = 4
 _CAUSES = 4
 _LONG_LINE = 400
 _COMPILER_ERROR = re.compile(r"\b(?:fatal )?error\s*:|\b(?:ptxas|nvlink) (?:error|fatal)|\bundefined (?:symbol|reference)\b")
+#: Of what fails in its own passes, Triton's exception says this, and standard error the rest, behind the whole program.
+_PASS_FAILED = "PassManager::run failed"
+_OF_A_PASS = re.compile(r"(?:^|:\d+: )error: |Pipeline failed while executing|Assertion .* failed|LLVM ERROR")
+_PASS_LINES, _PASS_LINE, _ERROR_OUTPUT = 6, 300, 4 << 20
 _MAX_DEPTH = 6
 _MAX_TENSORS = 16384
 _INTERNAL = frozenset(
@@ -81,9 +85,22 @@ def causes_of(error: BaseException) -> str:
     return text
 
 
+def errors_of_a_pass(path: str) -> str:
+    """What the compiler's passes have written to standard error about a failure, one line each; "" where that is not kept."""
+    try:
+        written = os.pread(2, _ERROR_OUTPUT, 0).decode("utf-8", "replace")
+    except OSError:
+        return ""
+    place = re.compile(re.escape(path) + r":(\d+):\d+")
+    found = (place.sub(r"line \1", line)[:_PASS_LINE] for line in written.splitlines() if _OF_A_PASS.search(line))
+    return "".join(f"\n{line}" for line in list(dict.fromkeys(found))[:_PASS_LINES])
+
+
 def describe(error: BaseException, path: str) -> str:
     """Type, message, what caused it, and the innermost lines that lie in the candidate's own file."""
     message = message_of(error)
+    if message.startswith(_PASS_FAILED):
+        message += errors_of_a_pass(path)
     frames = [frame for frame in traceback.extract_tb(error.__traceback__) if frame.filename == path]
     places = "".join(f"\n  line {f.lineno}, in {f.name}: {(f.line or '')[:200]}" for f in frames[-_FRAMES:])
     name, causes = type(error).__name__[:200], causes_of(error)[: _TEXT // 2]

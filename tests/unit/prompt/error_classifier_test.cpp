@@ -136,6 +136,16 @@ TEST_CASE("a crash of the compiler is none of the errors before it", "[prompt][e
                      "candidate.cpp:4:5: internal compiler error: in f, at g.cc:1\n") == "compiler.crashed");
 }
 
+TEST_CASE("a pass of Triton's compiler that fails is no mistake in a line of the kernel", "[prompt][errors]") {
+  const auto report =
+      classify_error(record_of(OutcomeKind::Compile, "triton",
+                               "a call failed: RuntimeError: PassManager::run failed\n"
+                               "line 125: error: Failures have been detected while processing an MLIR pass pipeline\n"
+                               "line 125: note: Pipeline failed while executing [`TritonGPURemoveLayoutConversions`]\n"
+                               "  line 264, in forward: lstm_kernel[(96,)]("));
+  CHECK(report.error_class == "triton.internal");
+}
+
 TEST_CASE("a name of the library comes with its header", "[prompt][errors]") {
   const auto report =
       classify_error(refused(Target::Cpp, "candidate.cpp:3:5: error: 'thread' is not a member of 'std'\n"));
