@@ -132,7 +132,7 @@ constexpr double k_rehearsal_margin = 0.25;
 /// What a false clock may hide in each call: this share of it, or this time, whichever is larger.
 constexpr double k_hidden_share = 0.05;
 constexpr double k_hidden_ns = 1e3;
-/// The error of the time of a call that a replayed series may have beside that.
+/// A short series may be off by this share of a call's time, beside what a false clock hides.
 constexpr double k_series_error = 0.01;
 
 /// On an idle machine of two cores the reference waited for a processor in 1 to 4 % of its time. With one busy process

@@ -93,7 +93,7 @@ std::string class_of_detail(std::string_view detail) {
                                                                     {"host_function", "device.host_function"},
                                                                     {"link:undefined_symbol", "link.undefined"},
                                                                     {"compiler_crashed", "compiler.crashed"},
-                                                                    {"triton", "triton.other"}});
+                                                                    {"triton", "triton.internal"}});
   for (const auto& [name, error_class] : k_details)
     if (detail == name) return std::string(error_class);
   return "cxx.other";
@@ -101,14 +101,11 @@ std::string class_of_detail(std::string_view detail) {
 
 ClassifiedError classify_compile(const EvaluationRecord& record, std::string_view source) {
   const auto& outcome = record.outcome;
-  if (outcome.detail == "triton") {
-    auto failed = classify_python(outcome.message, source, record.target);
-    // Triton's compiler has failed, and says nothing that is known of a mistake of the kernel's.
-    if (failed.error_class == "python.other") failed.error_class = "triton.internal";
-    return failed;
-  }
-  auto found = classify_compiler_log(log_of(record), record.target);
-  if (found.error_class == "cxx.other") found.error_class = class_of_detail(outcome.detail);
+  const bool is_triton = outcome.detail == "triton";
+  auto found = is_triton ? classify_python(outcome.message, source, record.target)
+                         : classify_compiler_log(log_of(record), record.target);
+  if (found.error_class == (is_triton ? "python.other" : "cxx.other"))
+    found.error_class = class_of_detail(outcome.detail);
   return found;
 }
 

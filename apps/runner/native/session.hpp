@@ -47,7 +47,7 @@ class Session {
     void* state = nullptr;
     void* workspace = nullptr;
     std::uint64_t workspace_bytes = 0;
-    /// What was captured: so many calls as one graph, on the first slots.
+    /// A graph is captured once for each number of calls, which is the key. Its calls use the slots from the first on.
     std::map<std::size_t, void*> graphs;
   };
   struct Entries {

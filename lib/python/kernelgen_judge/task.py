@@ -45,7 +45,7 @@ from .values import (
 
 __all__ = ["CallInputs", "CallResult", "Reference", "Task", "TaskError", "TaskSource", "load_task"]
 
-#: Bytes of weights and other state that take a processor long to draw.
+#: A processor takes long to draw weights and other state of so many bytes.
 _LARGE_STATE = 64 << 20
 
 _LEVELS = {"1": "single_operator", "2": "fusion", "3": "network", "4": "network"}
@@ -178,9 +178,11 @@ class Reference:
 
 @contextlib.contextmanager
 def _constructing_on(device: Device) -> Iterator[None]:
-    """A context in which constructors make their tensors on a device. Recurrent layers keep their weights apart in it, so that each is
-    known by its memory; moving the module packs them."""
-    enabled, torch.backends.cudnn.enabled = torch.backends.cudnn.enabled, False
+    """A context in which constructors make their tensors on a device."""
+    enabled = torch.backends.cudnn.enabled
+    # With cuDNN, recurrent layers on a GPU pack their weights into one block, and a weight is known by its memory. They are packed
+    # when the module is moved.
+    torch.backends.cudnn.enabled = enabled and not device.is_gpu
     try:
         with device.drawing():
             yield
@@ -201,7 +203,7 @@ class Task:
     #: True if inputs are drawn on the device; False once the task's code failed there, so that they are drawn on the CPU and
     #: moved.
     draws_on_device: bool = True
-    #: The same of weights that are tried.
+    #: True if large weights that are only tried are made on the device; False once the constructor failed there.
     constructs_on_device: bool = True
     #: Bytes that a call of the reference takes at its peak, outputs included; 0 where they are not counted.
     call_bytes: int = 0
@@ -250,31 +252,29 @@ class Task:
         `transform`: number of the weight transform under which it is constructed.
         Always built on the CPU: a device has another random stream, and a ModelNew is built there too.
         """
-        return self._build(seed, transform, contextlib.nullcontext(), "cpu")
+        return self._build(seed, transform, CPU)
 
     def build_to_try(self, seed: int, transform: int) -> Reference:
-        """The same with weights that no candidate has to make as well. Large ones are drawn on the device, which is much faster; the random
-        stream is another one."""
-        device, state = self.device, [*self.parameters, *self.buffers, *self.attributes]
-        if not device.is_gpu or sum(spec.elements * spec.itemsize for spec in state) < _LARGE_STATE:
-            return self.build(seed, transform)
-        if self.constructs_on_device:
+        """A Model like that of build(), for weights that no candidate makes. Large ones are drawn on the device, because that is much
+        faster; they come from its random stream."""
+        device = self.device
+        if device.is_gpu and self.constructs_on_device and self.facts["state_bytes"] >= _LARGE_STATE:
             try:
-                return self._build(seed, transform, _constructing_on(device), device.torch.type)
+                return self._build(seed, transform, device)
             except TaskError:
                 # The constructor uses a generator of the CPU or an array of numpy, or the device lacks memory.
                 self.constructs_on_device = False
                 device.release_cache()
         return self.build(seed, transform)
 
-    def _build(self, seed: int, transform: int, place: contextlib.AbstractContextManager[Any], kind: str) -> Reference:
-        """`kind`: the type of the device on which a constructor makes its tensors in the context `place`."""
+    def _build(self, seed: int, transform: int, place: Device) -> Reference:
+        """`place`: the device on which the constructor makes its tensors."""
         constructing = task_errors(f"{self.source.name}: constructing Model failed", self.filename)
         with quiet(self.sink), constructing, torch.no_grad():
             arguments = unflatten(self.init.structure, {k: v.clone() for k, v in self.init.tensors.items()})
             self.device.apply_flags(self.precision)
             seed_everything(seed)
-            with place, transformed(transform, seed, kind) as finish:
+            with _constructing_on(place), transformed(transform, seed, place.torch.type) as finish:
                 module = self.module.Model(*arguments)
                 finish([])
             dtype = precision_class.cast_dtype(self.precision)

@@ -31,7 +31,7 @@ _FRAMES = 4
 _CAUSES = 4
 _LONG_LINE = 400
 _COMPILER_ERROR = re.compile(r"\b(?:fatal )?error\s*:|\b(?:ptxas|nvlink) (?:error|fatal)|\bundefined (?:symbol|reference)\b")
-#: Of what fails in its own passes, Triton's exception says this, and standard error the rest, behind the whole program.
+#: When a pass of Triton's compiler fails, the exception says only this. The reason is in standard error, below the whole program.
 _PASS_FAILED = "PassManager::run failed"
 _OF_A_PASS = re.compile(r"(?:^|:\d+: )error: |Pipeline failed while executing|Assertion .* failed|LLVM ERROR")
 _PASS_LINES, _PASS_LINE, _ERROR_OUTPUT = 6, 300, 4 << 20
