@@ -11,6 +11,7 @@ from test_task import SMALL
 from kernelgen_judge.admission import Admission, AdmissionBudget, admit
 from kernelgen_judge.compare import Expected
 from kernelgen_judge.oracle import Oracle, OracleBudget, OracleUnavailable
+from kernelgen_judge.rounding import DispatchMode
 
 
 def admitted(forward, inputs="[torch.rand(64, 96)]", init="pass", arguments="x", budget=AdmissionBudget(), **options):
@@ -246,6 +247,23 @@ class Float64(unittest.TestCase):
     def test_default_dtype_is_put_back(self):
         admitted("return x @ torch.ones(96, 3)")
         self.assertEqual(torch.get_default_dtype(), torch.float32)
+
+    def test_convolutions_do_without_cudnn(self):
+        seen = {}
+
+        class Noting(DispatchMode):
+            def __torch_dispatch__(self, func, types, args=(), kwargs=None):
+                if any(torch.is_tensor(one) and one.dtype == torch.float64 for one in args):
+                    seen[func.overloadpacket.__name__] = torch.backends.cudnn.enabled
+                return func(*args, **(kwargs or {}))
+
+        forward = "return self.up(self.down(x)).tanh()"
+        init = "self.down, self.up = nn.Conv2d(3, 4, 3), nn.ConvTranspose2d(4, 3, 3)"
+        task = task_from(model(forward, "[torch.rand(2, 3, 8, 8)]", init))
+        with Noting():
+            Oracle(task.build(1), OracleBudget(), 0.0).run(task.make_inputs(1), 1, [])
+        self.assertEqual({name: seen[name] for name in ("convolution", "tanh")}, {"convolution": False, "tanh": True})
+        self.assertTrue(torch.backends.cudnn.enabled)
 
     def test_plain_attributes_are_widened(self):
         admission = admitted("return x @ self.w", init="self.w = torch.randn(96, 5)")

@@ -31,8 +31,8 @@ from .values import flatten_output, unflatten
 
 #: float64 over float32 on a CPU: matrix products and memory twice, functions without a vector form more, convolutions most.
 _SLOWDOWN, _SLOWDOWN_CONVOLUTION = 4.0, 10.0
-#: On a GPU convolutions are very slow in float64; most models compute float64 at 1/32 or 1/64 of the rate.
-_SLOWDOWN_GPU, _SLOWDOWN_GPU_CONVOLUTION, _SLOWDOWN_GPU_WITHOUT = 4.0, 40.0, 80.0
+#: On a GPU; most models compute float64 at 1/32 or 1/64 of the rate.
+_SLOWDOWN_GPU, _SLOWDOWN_GPU_WITHOUT = 4.0, 80.0
 _CONVOLUTIONS = (nn.Conv1d, nn.Conv2d, nn.Conv3d, nn.ConvTranspose1d, nn.ConvTranspose2d, nn.ConvTranspose3d)
 #: Approximate ratio of the peak bytes of a float64 call to the bytes of its inputs, outputs and weights in their own dtype.
 _MEMORY_FACTOR = 6.0
@@ -70,6 +70,16 @@ class _Deadline(TorchFunctionMode):
         return func(*args, **(kwargs or {}))
 
 
+class _NativeConvolutions(TorchFunctionMode):
+    """Keeps convolutions from cuDNN: its float64 is up to 17 times slower than that of PyTorch, a product of matrices."""
+
+    def __torch_function__(self, func, types, args=(), kwargs=None):
+        if not getattr(func, "__name__", "").startswith("conv"):
+            return func(*args, **(kwargs or {}))
+        with torch.backends.cudnn.flags(enabled=False):
+            return func(*args, **(kwargs or {}))
+
+
 @contextlib.contextmanager
 def _default_dtype(dtype: torch.dtype) -> Iterator[None]:
     before = torch.get_default_dtype()
@@ -83,9 +93,7 @@ def _default_dtype(dtype: torch.dtype) -> Iterator[None]:
 def _slowdown(device: Device, convolution: bool) -> float:
     if not device.is_gpu:
         return _SLOWDOWN_CONVOLUTION if convolution else _SLOWDOWN
-    if not device.has_fast_float64:
-        return _SLOWDOWN_GPU_WITHOUT
-    return _SLOWDOWN_GPU_CONVOLUTION if convolution else _SLOWDOWN_GPU
+    return _SLOWDOWN_GPU if device.has_fast_float64 else _SLOWDOWN_GPU_WITHOUT
 
 
 class Oracle:
@@ -210,9 +218,10 @@ class _WiderCopy:
         arguments = unflatten(inputs.structure, {name: self._widen(tensor) for name, tensor in inputs.tensors.items()})
         started = time.monotonic()
         deadline = _Deadline(self._budget.seconds - self.spent)
+        convolutions = _NativeConvolutions() if self.dtype == torch.float64 else contextlib.nullcontext()
         try:
             task.device.apply_flags("strict")
-            with quiet(task.sink), torch.no_grad(), _default_dtype(self.dtype), deadline:
+            with quiet(task.sink), torch.no_grad(), _default_dtype(self.dtype), deadline, convolutions:
                 seed_everything(forward_seed)
                 with replaying([self._widen(draw) for draw in draws]) if draws else contextlib.nullcontext():
                     with within if within is not None else contextlib.nullcontext():
