@@ -22,8 +22,9 @@ inline namespace v0 {
 BOOST_DESCRIBE_STRUCT(RequestReport, (),
                       (time, number, action_id, kind, status, model, endpoint, usage, latency_seconds, finish, cost,
                        first_output_seconds, request_id, identity, left_out))
+BOOST_DESCRIBE_STRUCT(EvaluationTime, (), (compiling, waiting, admission, judging))
 BOOST_DESCRIBE_STRUCT(AttemptReport, (),
-                      (number, id, kind, status, result_class, error_class, score, message, recurrence, code_file))
+                      (number, id, kind, status, result_class, error_class, score, message, recurrence, code_file, time))
 BOOST_DESCRIBE_STRUCT(BestReport, (), (id, score, reference_ms, kernel_ms, recurrence, labels, headroom, code_file))
 BOOST_DESCRIBE_STRUCT(RunReport, (),
                       (task, name, status, target, policy, model, content_id, device, precision, level, families, best,
@@ -34,7 +35,7 @@ namespace {
 namespace fs = std::filesystem;
 
 /// Raised when the computation of a report or of its details changes.
-constexpr int k_cache_schema = 4;
+constexpr int k_cache_schema = 5;
 
 fs::path cache_file(const fs::path& directory) { return directory / ".report.json"; }
 /// The state of the journal on the first line, the details on the second.

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "report/attempt_report.hpp"
+#include "report/quantile.hpp"
 
 namespace kernelgen {
 inline namespace v0 {
@@ -103,6 +104,29 @@ GroupFigures figures_of(const std::vector<RunReport>& runs) {
   if (const auto tokens = usage.total_tokens()) group.tokens_per_correct = static_cast<double>(*tokens) / group.correct;
   if (usage.cost) group.cost_per_correct = *usage.cost / group.correct;
   return group;
+}
+
+TimeFigures time_figures_of(const std::vector<RunReport>& runs) {
+  TimeFigures figures;
+  std::vector<double> seconds;
+  auto& sum = figures.evaluations;
+  for (const auto& run : runs) {
+    figures.model += usage_of(run.requests).latency_seconds;
+    for (const auto& attempt : run.attempts) {
+      if (!attempt.time) continue;
+      sum.compiling += attempt.time->compiling;
+      sum.waiting += attempt.time->waiting;
+      sum.admission += attempt.time->admission;
+      sum.judging += attempt.time->judging;
+      seconds.push_back(attempt.time->without_waiting());
+    }
+  }
+  if (seconds.empty()) return figures;
+  std::sort(seconds.begin(), seconds.end());
+  constexpr double k_middle = 0.5, k_upper_decile = 0.9;
+  figures.median = sorted_quantile(seconds, k_middle);
+  figures.upper_decile = sorted_quantile(seconds, k_upper_decile);
+  return figures;
 }
 
 std::vector<GroupFigures> figures_by(const std::vector<RunReport>& runs, Grouping grouping) {

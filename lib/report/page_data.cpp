@@ -110,6 +110,7 @@ json::object report_page_data(const std::vector<RunReport>& runs, const std::str
           {"version", version()},
           {"totals", statistics_to_json(totals)},
           {"usage", to_json_object(totals.usage)},
+          {"time", to_json_object(time_figures_of(runs))},
           {"figures", group_json(figures_of(runs))},
           {"fast_p", std::move(curve)},
           {"pass_at_k", std::move(passes)},

@@ -20,6 +20,16 @@ json::object counts_to_json(const std::map<std::string, int>& counts) {
   return object;
 }
 
+json::object to_json_object(const TimeFigures& time) {
+  return {{"model_s", time.model},
+          {"compiling_s", time.evaluations.compiling},
+          {"waiting_s", time.evaluations.waiting},
+          {"admission_s", time.evaluations.admission},
+          {"judging_s", time.evaluations.judging},
+          {"evaluation_median_s", or_null(time.median)},
+          {"evaluation_upper_decile_s", or_null(time.upper_decile)}};
+}
+
 json::object to_json_object(const UsageReport& usage) {
   return {{"requests", usage.requests},
           {"answered", usage.answered},

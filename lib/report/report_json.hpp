@@ -9,6 +9,7 @@
 #include <string>
 #include <string_view>
 
+#include <kernelgen/report/figures.hpp>
 #include <kernelgen/report/report.hpp>
 
 namespace kernelgen {
@@ -26,6 +27,7 @@ inline constexpr std::string_view k_no_failure = "none";
 
 [[nodiscard]] boost::json::object counts_to_json(const std::map<std::string, int>& counts);
 [[nodiscard]] boost::json::object to_json_object(const UsageReport& usage);
+[[nodiscard]] boost::json::object to_json_object(const TimeFigures& time);
 /// The run as in summary.json, and as a row of summary.csv.
 [[nodiscard]] boost::json::object run_to_json(const RunReport& run);
 /// The scalar numbers of Totals.

@@ -172,6 +172,19 @@ void add_model(std::string& models, const std::string& recorded) {
 
 }  // namespace
 
+EvaluationTime evaluation_time(const std::vector<Phase>& phases) {
+  constexpr double k_milliseconds = 1000;
+  EvaluationTime time;
+  for (const auto& [name, milliseconds] : phases) {
+    auto& part = name.starts_with("compile") || name == "build ahead" ? time.compiling
+                 : name.starts_with("wait for")                      ? time.waiting
+                 : name == "admit"                                   ? time.admission
+                                                                     : time.judging;
+    part += milliseconds / k_milliseconds;
+  }
+  return time;
+}
+
 AttemptReport report_attempt(const ActionResult& result) {
   AttemptReport attempt;
   attempt.number = result.number;
@@ -191,6 +204,7 @@ AttemptReport report_attempt(const ActionResult& result) {
   }
   attempt.recurrence = result.recurrence;
   attempt.code_file = code_file_of("code_" + std::to_string(result.number), result);
+  if (result.record && !result.record->phases.empty()) attempt.time = evaluation_time(result.record->phases);
   return attempt;
 }
 

@@ -48,6 +48,7 @@ std::string summary_json(const std::vector<RunReport>& runs) {
   auto object = statistics_to_json(totals);
   object["failures"] = counts_to_json(totals.failures);
   object["usage"] = to_json_object(totals.usage);
+  object["time"] = to_json_object(time_figures_of(runs));
   return to_pretty_json(json::object{{"schema", k_summary_schema},
                                      {"runs", std::move(list)},
                                      {"failed_runs", failed_runs(runs)},

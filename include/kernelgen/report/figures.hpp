@@ -61,6 +61,19 @@ struct GroupFigures {
 /// The figures of all runs together; the name is empty.
 [[nodiscard]] GroupFigures figures_of(const std::vector<RunReport>& runs);
 
+/// What the time of requests and evaluations was spent on. Work that went on at the same time counts each.
+struct TimeFigures {
+  /// Seconds from sending requests to their replies, as far as the models tell.
+  double model = 0;
+  /// Seconds of all evaluations.
+  EvaluationTime evaluations;
+  /// Quantiles of an evaluation's seconds without waiting. Unset without evaluations.
+  std::optional<double> median;
+  std::optional<double> upper_decile;
+};
+/// The figures of all runs together.
+[[nodiscard]] TimeFigures time_figures_of(const std::vector<RunReport>& runs);
+
 /// What runs are grouped by.
 enum class Grouping { Level, Family, Target, Model, Policy, Device };
 /// The figures of each group, in the order of their names; runs of which nothing is known come last. A run with several

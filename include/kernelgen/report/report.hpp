@@ -70,6 +70,23 @@ struct RequestReport {
   std::optional<double> cost;
 };
 
+/// What an evaluation spent its time on, in seconds.
+struct EvaluationTime {
+  /// Compilers, and a Python candidate's building.
+  double compiling = 0;
+  /// For a judge that served others, and for the device.
+  double waiting = 0;
+  /// Starting a judge for the task and admitting it, with the wait until that could begin.
+  double admission = 0;
+  /// Everything else: the candidate is loaded, checked and timed.
+  double judging = 0;
+
+  /// What the evaluation would have taken alone.
+  [[nodiscard]] double without_waiting() const { return compiling + admission + judging; }
+};
+/// Adds up the phases of an evaluation.
+[[nodiscard]] EvaluationTime evaluation_time(const std::vector<Phase>& phases);
+
 /// One action of a run.
 struct AttemptReport {
   int number = 0;
@@ -87,6 +104,8 @@ struct AttemptReport {
   std::optional<Recurrence> recurrence;
   /// Name in the run's directory, such as "code_3.cpp". Empty: the reply held no code.
   std::string code_file;
+  /// Unset without an evaluation.
+  std::optional<EvaluationTime> time{};
 
   /// True if it finished without a correct kernel, and was not an analysis.
   [[nodiscard]] bool failed() const;

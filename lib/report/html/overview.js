@@ -82,6 +82,37 @@ function failureSection(failures) {
           failures, {sorted: {column: 1, descending: true}}));
 }
 
+/** What the time of requests and evaluations was spent on. */
+function timeSection(time) {
+  const parts = [
+    ["models", time.model_s],
+    ["compilers", time.compiling_s],
+    ["admission of tasks", time.admission_s],
+    ["waiting for a judge or device", time.waiting_s],
+    ["judging", time.judging_s],
+  ].map(([name, seconds]) => ({name, seconds}));
+  const whole = parts.reduce((sum, part) => sum + part.seconds, 0);
+  if (time.evaluation_median_s === null || whole === 0) return element("div");
+  return element(
+      "section", null, element("h2", null, "Time"),
+      makeTable(
+          [
+            {label: "Spent on", value: (row) => row.name, class: "name"},
+            {label: "Seconds", number: true, value: (row) => row.seconds, show: (row) => numberText(row.seconds)},
+            {
+              label: "Share",
+              value: (row) => row.seconds,
+              wide: true,
+              show: (row) => element("span", null, bar(row.seconds / whole, "7em"), " " + percentText(row.seconds / whole))
+            },
+          ],
+          parts),
+      element(
+          "p", {class: "quiet"},
+          `An evaluation without waiting: median ${numberText(time.evaluation_median_s)} s, a tenth above ${
+              numberText(time.evaluation_upper_decile_s)} s.`));
+}
+
 /** A bar whose length is a fraction of `whole`. */
 function bar(fraction, whole) {
   const made = element("span", {class: "bar", "aria-hidden": "true"});
@@ -226,6 +257,6 @@ let overview = null;
 function showOverview(data) {
   overview ??= element(
       "div", null, headlines(data), curves(data), runTable(data.runs),
-      element("div", {class: "columns"}, failureSection(data.failures)), groupSections(data.groups));
+      failureSection(data.failures), timeSection(data.time), groupSections(data.groups));
   return overview;
 }

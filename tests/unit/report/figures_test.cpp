@@ -117,6 +117,40 @@ TEST_CASE("figures of runs together", "[report][figures]") {
   CHECK(figures_of({}).runs == 0);
 }
 
+TEST_CASE("the phases of an evaluation by what they are spent on", "[report][figures]") {
+  const auto time = evaluation_time({{"admit", 2000},
+                                     {"compile", 500},
+                                     {"build ahead", 250},
+                                     {"compile for sm_100", 250},
+                                     {"wait for the judge", 4000},
+                                     {std::string(k_device_wait_phase), 1000},
+                                     {"correctness", 600},
+                                     {"device timing", 400}});
+  CHECK(is_equal(time.admission, 2));
+  CHECK(is_equal(time.compiling, 1));
+  CHECK(is_equal(time.waiting, 5));
+  CHECK(is_equal(time.judging, 1));
+  CHECK(is_equal(time.without_waiting(), 4));
+}
+
+TEST_CASE("the time of models and evaluations", "[report][figures]") {
+  auto run = run_with("a", 3, 1);
+  run.attempts[0].time = EvaluationTime{.compiling = 1, .waiting = 30, .admission = 2, .judging = 3};
+  run.attempts[1].time = EvaluationTime{.judging = 10};
+  run.requests.resize(2);
+  run.requests[0].latency_seconds = 20;
+  const auto figures = time_figures_of({run, run_with("b", 1, 0)});
+  CHECK(is_equal(figures.model, 20));
+  CHECK(is_equal(figures.evaluations.compiling, 1));
+  CHECK(is_equal(figures.evaluations.waiting, 30));
+  CHECK(is_equal(figures.evaluations.admission, 2));
+  CHECK(is_equal(figures.evaluations.judging, 13));
+  CHECK(is_equal(figures.median.value(), 8));
+  CHECK(is_equal(figures.upper_decile.value(), 9.6));
+  // An attempt without an evaluation took none.
+  CHECK_FALSE(time_figures_of({run_with("b", 1, 0)}).median);
+}
+
 TEST_CASE("figures by group, what is unknown last", "[report][figures]") {
   auto gemm = scored_run("a", 2), both = scored_run("b", 3);
   gemm.families = {"gemm"};
