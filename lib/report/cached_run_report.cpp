@@ -24,7 +24,8 @@ BOOST_DESCRIBE_STRUCT(RequestReport, (),
                        first_output_seconds, request_id, identity, left_out))
 BOOST_DESCRIBE_STRUCT(EvaluationTime, (), (compiling, waiting, admission, judging))
 BOOST_DESCRIBE_STRUCT(AttemptReport, (),
-                      (number, id, kind, status, result_class, error_class, score, message, recurrence, code_file, time))
+                      (number, id, kind, status, result_class, error_class, score, message, recurrence, code_file,
+                       time))
 BOOST_DESCRIBE_STRUCT(BestReport, (), (id, score, reference_ms, kernel_ms, recurrence, labels, headroom, code_file))
 BOOST_DESCRIBE_STRUCT(RunReport, (),
                       (task, name, status, target, policy, model, content_id, device, precision, level, families, best,

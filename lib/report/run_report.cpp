@@ -177,9 +177,9 @@ EvaluationTime evaluation_time(const std::vector<Phase>& phases) {
   EvaluationTime time;
   for (const auto& [name, milliseconds] : phases) {
     auto& part = name.starts_with("compile") || name == "build ahead" ? time.compiling
-                 : name.starts_with("wait for")                      ? time.waiting
-                 : name == "admit"                                   ? time.admission
-                                                                     : time.judging;
+                 : name.starts_with("wait for")                       ? time.waiting
+                 : name == "admit"                                    ? time.admission
+                                                                      : time.judging;
     part += milliseconds / k_milliseconds;
   }
   return time;

@@ -397,33 +397,46 @@ class GraphTest(unittest.TestCase):
 
     def test_a_replay_reads_what_the_inputs_hold_by_then(self) -> None:
         timed, inputs, expected = self.timed(f"{self.ZEROS}; {self.QUEUED}(out, x); return out")
-        graph = timed.capture(inputs, 3, expected)
+        graph = timed.capture(inputs, 3, [], expected)
         self.assertEqual(timed.no_graph, "")
         self.assertIsNotNone(graph)
-        self.assertGreater(timed.replay(graph), 0)
+        self.assertGreater(timed.replay(graph, []), 0)
+
+    def test_a_replay_has_the_draws_of_its_call(self) -> None:
+        timed, inputs, expected = self.timed(f"drawn = torch.randn(64, 64); {self.ZEROS}; {self.QUEUED}(out, drawn); return out")
+        self.assertEqual(timed.reference.task.randomness, "traced")
+        draws = timed.reference.run(inputs, 3).draws
+        graph = timed.capture(inputs, 3, draws, expected)
+        self.assertIsNotNone(graph, timed.no_graph)
+        others = [torch.rand(64, 64)]
+        self.assertGreater(timed.replay(graph, others), 0)
+        self.assertTrue(torch.equal(timed.reference.task.module.KEPT[-1], others[0]))
+        # With the draws of another call a replay gives something else, and would be refused.
+        self.assertIsNone(timed.capture(inputs, 3, others, expected))
+        self.assertIn("a replay gives something else", timed.no_graph)
 
     def test_inputs_that_the_reference_writes_are_fresh_in_every_replay(self) -> None:
         forward = f"{self.ZEROS}; {self.QUEUED}(out, x); result = out; {self.ZEROS}; {self.QUEUED}(x, out); return result"
         timed, inputs, expected = self.timed(forward)
         self.assertEqual(timed.reference.task.mutated_inputs, ["x"])
         before = inputs.tensors["x"].clone()
-        graph = timed.capture(inputs, 3, expected)
+        graph = timed.capture(inputs, 3, [], expected)
         self.assertIsNotNone(graph, timed.no_graph)
-        timed.replay(graph)
-        timed.replay(graph)
+        timed.replay(graph, [])
+        timed.replay(graph, [])
         self.assertTrue(torch.equal(inputs.tensors["x"], before))
 
     def test_work_that_the_capture_did_not_see_is_noticed(self) -> None:
         timed, inputs, expected = self.timed("return x * 2")
-        self.assertIsNone(timed.capture(inputs, 3, expected))
+        self.assertIsNone(timed.capture(inputs, 3, [], expected))
         self.assertIn("a replay gives something else", timed.no_graph)
-        self.assertIsNone(timed.capture(inputs, 3, expected))
+        self.assertIsNone(timed.capture(inputs, 3, [], expected))
 
     def test_a_reference_that_raises_while_it_is_captured(self) -> None:
         timed, inputs, expected = self.timed("return x * 2")
         answers = [expected.tensors["output"]] * WARM_UP_CALLS
         with mock.patch.object(timed.reference.module, "forward", side_effect=[*answers, ValueError("no")]):
-            self.assertIsNone(timed.capture(inputs, 3, expected))
+            self.assertIsNone(timed.capture(inputs, 3, [], expected))
         self.assertIn("cannot be captured: ValueError: no", timed.no_graph)
         DEVICE.gpu.begin_capture(DEVICE.gpu.stream())
         DEVICE.gpu.free_graph(DEVICE.gpu.end_capture(DEVICE.gpu.stream()))
@@ -431,11 +444,11 @@ class GraphTest(unittest.TestCase):
     def test_reasons_that_are_known_beforehand(self) -> None:
         task = task_from(model("return x * 2", "[torch.randn(4, 4)]"))
         self.assertEqual(GpuTimedReference(task.build(1), DEVICE).no_graph, "no graphs on this device")
-        drawing = task_from(model("return x + torch.randn(4, 4)", "[torch.randn(4, 4)]"))
+        drawing = task_from(model("return F.dropout(x, 0.5)", "[torch.randn(4, 4)]"))
         with mock.patch.object(DEVICE, "torch", torch.device("cuda", 0)):
             timed = GpuTimedReference.__new__(GpuTimedReference)
             timed._device, timed._task = DEVICE, drawing
-            self.assertEqual(timed._obstacle(), "forward() draws random numbers")
+            self.assertEqual(timed._obstacle(), "forward() draws random numbers that cannot be recorded")
             with mock.patch.object(torch.cuda, "MemPool", create=True):
                 del torch.cuda.MemPool
                 self.assertIn("no pools of memory", timed._obstacle())

@@ -28,6 +28,7 @@ CHEAP_DRAW_SECONDS = 2e-4
 MIN_FRESH_SHARE = 0.25
 #: One of so many canary calls in a row gets all new inputs at least.
 MOST_KNOWN = 5
+_MOST_SEED = (1 << 63) - 1
 #: Single calls in a pair of slots before they move on by one.
 _CALLS_PER_PAIR = 4
 
@@ -328,16 +329,22 @@ class CallPreparer:
     def _expect(self, reference: TimedReference, weight_set: int, forward_seed: int) -> int:
         """Computes the expected answers of all prepared calls; nanoseconds of all together."""
         if self._task.randomness == "traced":
-            chosen = self.series[0]
-            result = reference.reference.run(chosen.inputs, forward_seed)
-            nanoseconds = int(result.seconds * 1e9)
-            chosen.expected = Expected(weight_set, forward_seed, result.outputs, result.draws, nanoseconds)
-            return nanoseconds
+            return sum(self._expect_drawn(one, reference, weight_set, forward_seed, index) for index, one in enumerate(self.series))
         ranges = [one for chosen in self.series for one in chosen.ranges]
         values, nanoseconds = reference.call_series([chosen.arguments() for chosen in self.series], forward_seed, ranges)
         for chosen, value in zip(self.series, values):
             outputs = reference.outputs(value, chosen.storages)
             chosen.expected = Expected(weight_set, forward_seed, outputs, [], nanoseconds // len(values))
+        return nanoseconds
+
+    def _expect_drawn(self, chosen: InputSet, reference: TimedReference, weight_set: int, forward_seed: int, index: int) -> int:
+        """The expected answer of one call of a series where forward() draws. Each has draws of its own; the first has those of the seed."""
+        seed = (forward_seed + index) & _MOST_SEED
+        draws = reference.reference.run(chosen.inputs, seed).draws
+        # Once more, because what records draws takes time.
+        value, nanoseconds = reference.call(chosen.arguments(), seed, chosen.ranges)
+        outputs = reference.outputs(value, chosen.storages)
+        chosen.expected = Expected(weight_set, forward_seed, outputs, draws, nanoseconds)
         return nanoseconds
 
     # -- the arena ------------------------------------------------------------------------------------------------

@@ -187,11 +187,11 @@ class GpuCallPreparer(CallPreparer):
             return reply
         key = (id(chosen), weight_set)
         if key not in self._graphs:
-            graph = reference.capture(chosen.inputs, chosen.expected.forward_seed, chosen.expected.outputs)
+            graph = reference.capture(chosen.inputs, chosen.expected.forward_seed, chosen.expected.draws, chosen.expected.outputs)
             if graph is None:
                 return reply
             self._graphs[key] = graph
-        return replace(reply, reference_ns=reference.replay(self._graphs[key]))
+        return replace(reply, reference_ns=reference.replay(self._graphs[key], chosen.expected.draws))
 
     def no_graph(self, reference: TimedReference) -> str:
         return reference.no_graph if isinstance(reference, GpuTimedReference) else super().no_graph(reference)

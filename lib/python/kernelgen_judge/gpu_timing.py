@@ -14,6 +14,7 @@ from kernelgen_common.seeding import seed_everything
 from .compare import Expected
 from .device import GpuDevice
 from .errors import TaskError, describe_exception, one_line
+from .randomness import replaying
 from .source import quiet, task_errors
 from .task import CallInputs, Reference
 from .timing import CacheFlusher, TimedReference
@@ -68,14 +69,17 @@ class NotCapturable(Exception):
 class ReferenceGraph:
     """One recorded call of a reference on given tensors; replayed, it reads what they hold by then."""
 
-    def __init__(self, gpu_graph: int, arguments: list[Any], copies: list[tuple[torch.Tensor, torch.Tensor]]):
-        """`arguments` are kept alive; `copies` are (copy, original) of the inputs that forward() writes."""
+    def __init__(self, gpu_graph: int, arguments: list[Any], draws: list[torch.Tensor], copies: list[tuple[torch.Tensor, torch.Tensor]]):
+        """`arguments` are kept alive; `draws` stand for the random numbers that forward() draws; `copies` are (copy, original) of the
+        inputs that forward() writes."""
         self.handle = gpu_graph
         self._arguments = arguments
+        self._draws = draws
         self._copies = copies
 
-    def refresh(self) -> None:
-        for copy, original in self._copies:
+    def refresh(self, draws: Sequence[torch.Tensor]) -> None:
+        """Puts in place what a replay reads. `draws` are those of the call."""
+        for copy, original in [*self._copies, *zip(self._draws, draws)]:
             assign(copy, original)
 
 
@@ -99,9 +103,14 @@ class GpuTimedReference(TimedReference):
             return "no graphs on this device"
         if not hasattr(torch.cuda, "MemPool") or not hasattr(torch.cuda, "use_mem_pool"):
             return f"torch {torch.__version__} has no pools of memory for graphs"
-        if self._task.randomness != "none":
-            return "forward() draws random numbers"
+        if self._task.randomness == "stochastic":
+            return "forward() draws random numbers that cannot be recorded"
         return ""
+
+    @property
+    def can_be_series(self) -> bool:
+        """Here a series is replayed as one graph, so draws may be different in each of its calls."""
+        return not self._restores and not self._task.mutated_inputs and self._task.randomness != "stochastic"
 
     @contextlib.contextmanager
     def _doing(self) -> Iterator[None]:
@@ -147,15 +156,15 @@ class GpuTimedReference(TimedReference):
 
     # -- graphs ---------------------------------------------------------------------------------------------------
 
-    def capture(self, inputs: CallInputs, forward_seed: int, expected: Flat) -> ReferenceGraph | None:
+    def capture(self, inputs: CallInputs, forward_seed: int, draws: list[torch.Tensor], expected: Flat) -> ReferenceGraph | None:
         """Records a call on these very tensors; None if that cannot be, with the reason in `no_graph`.
 
-        `expected` is what a call gives: a graph that gives anything else is none.
+        `expected` is what a call gives that draws `draws`: a graph that gives anything else is none.
         """
         if self.no_graph:
             return None
         try:
-            return self._capture(inputs, forward_seed, expected)
+            return self._capture(inputs, forward_seed, draws, expected)
         except NotCapturable as error:
             self.no_graph = str(error)
         except TaskError as error:
@@ -163,37 +172,43 @@ class GpuTimedReference(TimedReference):
             self.no_graph = error.message
         return None
 
-    def _capture(self, inputs: CallInputs, forward_seed: int, expected: Flat) -> ReferenceGraph:
+    def _capture(self, inputs: CallInputs, forward_seed: int, draws: list[torch.Tensor], expected: Flat) -> ReferenceGraph:
         written = set(self._task.mutated_inputs)
         given = inputs.clone(written)
         arguments = given.arguments()
         copies = [(given.tensors[name], inputs.tensors[name]) for name in written]
         self._device.apply_flags(self._task.precision)
         seed_everything(forward_seed)
+        own = [draw.clone() for draw in draws]
         if not self._warm:
-            self._warm_up(arguments)
+            self._warm_up(arguments, own)
             self._warm = True
         self.reference.restore()
-        handle, value = self._record(arguments)
-        graph = ReferenceGraph(handle, arguments, copies)
+        handle, value = self._record(arguments, own)
+        graph = ReferenceGraph(handle, arguments, own, copies)
         try:
-            self._verify(graph, given, value, expected)
+            self._verify(graph, given, draws, value, expected)
         except BaseException:
             self._gpu.free_graph(handle)
             raise
         return graph
 
-    def _warm_up(self, arguments: list[Any]) -> None:
+    def _warm_up(self, arguments: list[Any], draws: list[torch.Tensor]) -> None:
         """Makes a few calls on the recording stream, because libraries create workspaces for each stream."""
         side, pool = self._device.graph_place()
         self._device.synchronize()
         # What they allocate comes from the graphs' pool, and stays there for the graphs.
         with self._doing(), torch.cuda.stream(side), torch.cuda.use_mem_pool(pool):
             for _ in range(WARM_UP_CALLS):
-                self.reference.module(*arguments)
+                self._call_with(arguments, draws)
         self._device.synchronize()
 
-    def _record(self, arguments: list[Any]) -> tuple[int, Any]:
+    def _call_with(self, arguments: list[Any], draws: list[torch.Tensor]) -> Any:
+        """A call in which random factories give `draws`."""
+        with replaying(draws, copied=False) if draws else contextlib.nullcontext():
+            return self.reference.module(*arguments)
+
+    def _record(self, arguments: list[Any], draws: list[torch.Tensor]) -> tuple[int, Any]:
         """Captures through gpu.h, because torch.cuda.graph leaves torch's allocator unusable if it fails."""
         self._device.synchronize()
         failure: Exception | None = None
@@ -203,7 +218,7 @@ class GpuTimedReference(TimedReference):
             self._gpu.begin_capture(stream)
             try:
                 with quiet(self._task.sink), torch.no_grad():
-                    value = self.reference.module(*arguments)
+                    value = self._call_with(arguments, draws)
             except Exception as error:  # noqa: BLE001 - whatever the task does, the capture must end
                 failure = error
             try:
@@ -217,7 +232,7 @@ class GpuTimedReference(TimedReference):
         why = describe_exception(failure, self._task.filename)
         raise NotCapturable(one_line(f"forward() cannot be captured: {why}", 240))
 
-    def _verify(self, graph: ReferenceGraph, given: CallInputs, value: Any, expected: Flat) -> None:
+    def _verify(self, graph: ReferenceGraph, given: CallInputs, draws: list[torch.Tensor], value: Any, expected: Flat) -> None:
         """Checks a replay: work that the capture misses (other streams, the CPU) would be missing in every replay, and look
         fast."""
         taken = {tensor.untyped_storage().data_ptr() for tensor in given.tensors.values()} | self._state_storages
@@ -226,22 +241,22 @@ class GpuTimedReference(TimedReference):
             for tensor in flat.tensors.values():
                 if tensor.device == self._device.torch and tensor.untyped_storage().data_ptr() not in taken:
                     writable_base(tensor).fill_(True if tensor.dtype == torch.bool else 77)
-        self._launch(graph)
+        self._launch(graph, draws)
         self._device.synchronize()
         moved = {name: self._device.move(tensor) for name, tensor in flat.tensors.items()}
         comparison = Expected(expected).compare(moved, flat.structure)
         if not comparison.correct:
             raise NotCapturable(one_line(f"a replay gives something else than a call: {comparison.message}", 240))
 
-    def _launch(self, graph: ReferenceGraph) -> None:
+    def _launch(self, graph: ReferenceGraph, draws: list[torch.Tensor]) -> None:
         self.reference.restore()
-        graph.refresh()
+        graph.refresh(draws)
         self._gpu.replay(graph.handle, self._device.stream())
 
-    def replay(self, graph: ReferenceGraph) -> int:
-        """Nanoseconds of a replay."""
+    def replay(self, graph: ReferenceGraph, draws: list[torch.Tensor]) -> int:
+        """Nanoseconds of a replay with the draws of a call."""
         self.reference.restore()
-        graph.refresh()
+        graph.refresh(draws)
         stream = self._device.stream()
         self._device.probe()
         self._gpu.begin_replay(stream)

@@ -93,9 +93,10 @@ class _Tracer(TorchFunctionMode):
 class _Replayer(TorchFunctionMode):
     """Returns recorded draws in place of new ones."""
 
-    def __init__(self, draws: list[torch.Tensor]):
+    def __init__(self, draws: list[torch.Tensor], copied: bool):
         super().__init__()
         self._draws = draws
+        self._copied = copied
         self._next = 0
 
     def __torch_function__(self, func, types, args=(), kwargs=None):
@@ -108,7 +109,7 @@ class _Replayer(TorchFunctionMode):
         self._next += 1
         if name.endswith("_") and args and isinstance(args[0], torch.Tensor):
             return args[0].copy_(draw)
-        return draw.clone()
+        return draw.clone() if self._copied else draw
 
 
 def tracing() -> _Tracer:
@@ -116,6 +117,7 @@ def tracing() -> _Tracer:
     return _Tracer()
 
 
-def replaying(draws: list[torch.Tensor]) -> _Replayer:
-    """A context manager under which random factories return `draws` in order."""
-    return _Replayer(draws)
+def replaying(draws: list[torch.Tensor], copied: bool = True) -> _Replayer:
+    """A context manager under which random factories return `draws` in order: copies, or the tensors themselves, which forward() may
+    then change."""
+    return _Replayer(draws, copied)

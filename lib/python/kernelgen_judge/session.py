@@ -200,11 +200,14 @@ class Session:
         """The number of slots: more than one where calls may follow each other, as many as make a series that the worker's clock can
         measure."""
         task = self._loaded()
-        if task.mutated_state or task.mutated_inputs or task.randomness != "none":
+        if task.mutated_state or task.mutated_inputs or task.randomness == "stochastic":
             return 1
         if task.device.is_gpu:
             fitting = min(GPU_SLOTS, GPU_SLOTS_BYTES // slot_bytes)
             return fitting if fitting >= LEAST_GPU_SLOTS else 1
+        if task.randomness != "none":
+            # Python candidates draw from one generator.
+            return 1
         tensors = len(task.inputs) + len(task.outputs)
         return max(1, min(MAX_SLOTS, SLOTS_BYTES // slot_bytes, MAX_SLOT_TENSORS // tensors))
 
