@@ -28,7 +28,6 @@ CHEAP_DRAW_SECONDS = 2e-4
 MIN_FRESH_SHARE = 0.25
 #: One of so many canary calls in a row gets all new inputs at least.
 MOST_KNOWN = 5
-_MOST_SEED = (1 << 63) - 1
 #: Single calls in a pair of slots before they move on by one.
 _CALLS_PER_PAIR = 4
 
@@ -328,24 +327,20 @@ class CallPreparer:
 
     def _expect(self, reference: TimedReference, weight_set: int, forward_seed: int) -> int:
         """Computes the expected answers of all prepared calls; nanoseconds of all together."""
-        if self._task.randomness == "traced":
-            return sum(self._expect_drawn(one, reference, weight_set, forward_seed, index) for index, one in enumerate(self.series))
+        draws = self._draws(reference, forward_seed)
         ranges = [one for chosen in self.series for one in chosen.ranges]
         values, nanoseconds = reference.call_series([chosen.arguments() for chosen in self.series], forward_seed, ranges)
-        for chosen, value in zip(self.series, values):
+        for chosen, value, drawn in zip(self.series, values, draws):
             outputs = reference.outputs(value, chosen.storages)
-            chosen.expected = Expected(weight_set, forward_seed, outputs, [], nanoseconds // len(values))
+            chosen.expected = Expected(weight_set, forward_seed, outputs, drawn, nanoseconds // len(values))
         return nanoseconds
 
-    def _expect_drawn(self, chosen: InputSet, reference: TimedReference, weight_set: int, forward_seed: int, index: int) -> int:
-        """The expected answer of one call of a series where forward() draws. Each has draws of its own; the first has those of the seed."""
-        seed = (forward_seed + index) & _MOST_SEED
-        draws = reference.reference.run(chosen.inputs, seed).draws
-        # Once more, because what records draws takes time.
-        value, nanoseconds = reference.call(chosen.arguments(), seed, chosen.ranges)
-        outputs = reference.outputs(value, chosen.storages)
-        chosen.expected = Expected(weight_set, forward_seed, outputs, draws, nanoseconds)
-        return nanoseconds
+    def _draws(self, reference: TimedReference, forward_seed: int) -> list[list[torch.Tensor]]:
+        """What forward() draws in each prepared call. The calls are made for it alone, because recording draws takes time."""
+        if self._task.randomness != "traced":
+            return [[] for _ in self.series]
+        run = reference.reference.run
+        return [run(one.inputs, None if index else forward_seed).draws for index, one in enumerate(self.series)]
 
     # -- the arena ------------------------------------------------------------------------------------------------
 

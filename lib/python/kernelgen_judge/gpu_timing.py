@@ -107,11 +107,6 @@ class GpuTimedReference(TimedReference):
             return "forward() draws random numbers that cannot be recorded"
         return ""
 
-    @property
-    def can_be_series(self) -> bool:
-        """Here a series is replayed as one graph, so draws may be different in each of its calls."""
-        return not self._restores and not self._task.mutated_inputs and self._task.randomness != "stochastic"
-
     @contextlib.contextmanager
     def _doing(self) -> Iterator[None]:
         """A context without gradients, in which failures of the task are TaskErrors."""

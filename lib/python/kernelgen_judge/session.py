@@ -205,9 +205,6 @@ class Session:
         if task.device.is_gpu:
             fitting = min(GPU_SLOTS, GPU_SLOTS_BYTES // slot_bytes)
             return fitting if fitting >= LEAST_GPU_SLOTS else 1
-        if task.randomness != "none":
-            # Python candidates draw from one generator.
-            return 1
         tensors = len(task.inputs) + len(task.outputs)
         return max(1, min(MAX_SLOTS, SLOTS_BYTES // slot_bytes, MAX_SLOT_TENSORS // tensors))
 

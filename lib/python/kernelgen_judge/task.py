@@ -118,7 +118,7 @@ class Reference:
     def run(
         self,
         inputs: CallInputs,
-        forward_seed: int,
+        forward_seed: int | None,
         *,
         trace: bool = False,
         replay: list[torch.Tensor] | None = None,
@@ -127,7 +127,8 @@ class Reference:
         """One call under no_grad, as KernelBench makes it, with the state restored before it and fresh memory for every output.
 
         Inputs that the reference writes are copied first, so `inputs` stays as it is. `trace` records draws (it is always on for
-        tasks with a forward() that draws); `replay` provides given draws. `seconds` covers forward() only.
+        tasks with a forward() that draws); `replay` provides given draws. Without a seed the generators go on from where they are.
+        `seconds` covers forward() only.
         """
         if restore:
             self.restore()
@@ -137,7 +138,7 @@ class Reference:
     def forward(
         self,
         inputs: CallInputs,
-        forward_seed: int,
+        forward_seed: int | None,
         trace: bool,
         replay: list[torch.Tensor] | None = None,
         observer: ReferenceTrace | None = None,
@@ -149,7 +150,8 @@ class Reference:
         tracer = tracing() if trace else None
         mode = tracer or (replaying(replay) if replay is not None else contextlib.nullcontext())
         with quiet(task.sink), task_errors(f"{task.source.name}: forward() failed", task.filename), torch.no_grad():
-            seed_everything(forward_seed)
+            if forward_seed is not None:
+                seed_everything(forward_seed)
             if tracer:
                 tracer.start()
             task.device.synchronize()
