@@ -41,8 +41,8 @@ PEOPLE = re.compile(r"\b(?:who|whom|whose|whoever|somebody|someone|nobody|anybod
 RIDDLE = re.compile(r"(?:\\file )?(?:Of|As|Who) ")
 NUMBER = re.compile(r"\brequirements? [A-Z]?\d|\([RB]\d{1,2}\)|\bDESIGN(?:\.md)? [\d(]")
 
-# Data, not code: sources of others, and sources that are wrong on purpose.
-DATA = ("tests/data/", "docs/measurements/")
+# Data, not code: sources of others or of models, and sources that are wrong on purpose.
+DATA = ("tests/data/", "docs/measurements/", "examples/kernels/h200/")
 
 C_COMMENT = re.compile(r'R"\((?:.|\n)*?\)"|"(?:\\.|[^"\\\n])*"|\'(?:\\.|[^\'\\\n])*\'|(//[^\n]*|/\*(?:.|\n)*?\*/)')
 SHELL_COMMENT = re.compile(r"(?m)(?:^|[ \t])(#(?!!)[^\n]*)")
