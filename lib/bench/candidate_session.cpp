@@ -90,10 +90,10 @@ Result<EarlyVerdict> CandidateSession::open_job() {
 
 Result<EarlyVerdict> CandidateSession::rehearse(std::int64_t reference_ns) {
   std::vector<Rehearsal> rehearsals;
-  // Nothing is checked, so the judge would call a long reference for nothing: what is pending is never asked for.
+  // Nothing is checked, so the judge would call a long reference for nothing.
   const CallRequest single{.distribution = std::string(k_own_distribution),
                            .freshness = Freshness::Canary,
-                           .order = reference_ns > k_short_call_ns ? ReferenceOrder::After : ReferenceOrder::Before};
+                           .order = reference_ns > k_short_call_ns ? ReferenceOrder::Never : ReferenceOrder::Before};
   const auto start = backends_.now();
   for (int i = 1; i <= k_rehearsals; ++i) {
     if (i > k_fewest_rehearsals && backends_.now() - start > k_rehearsal_time) break;
@@ -142,8 +142,7 @@ Result<EarlyVerdict> CandidateSession::rehearse_replayed_series() {
     auto& rehearsal = rehearsals.emplace_back(ReplayedRehearsal{calls, {}});
     for (int i = 0; i < k_replayed_series; ++i) {
       auto request = replayed_series(calls, i == 0);
-      // Nothing is checked, so the reference is never called.
-      request.order = ReferenceOrder::After;
+      request.order = ReferenceOrder::Never;
       KERNELGEN_TRY(const auto prepared, judge().prepare_call(request));
       [[maybe_unused]] const auto before = runner_->take_overrun_ns();
       const auto rehearsed =

@@ -133,10 +133,11 @@ struct PreparedCall {
 };
 
 /// Whether the reference is called before or after the candidate. The second of the two calls finds the device warmer,
-/// because a heavy call throttles the next one.
+/// because a heavy call throttles the next one. Sent by name.
 enum class ReferenceOrder {
   Before,  ///< the candidate
   After,   ///< the candidate, where nothing of the answer is needed before it
+  Never,   ///< its answer is not wanted; nothing of the call is checked
 };
 
 /// The form of a call.

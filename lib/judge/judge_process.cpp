@@ -80,6 +80,18 @@ json::value device_value(const std::optional<JudgeDevice>& device) {
           {"memory_sharing", device->memory_sharing}};
 }
 
+std::string_view name_of(ReferenceOrder order) {
+  switch (order) {
+    case ReferenceOrder::Before:
+      return "before";
+    case ReferenceOrder::After:
+      return "after";
+    case ReferenceOrder::Never:
+      return "never";
+  }
+  return {};
+}
+
 class JudgeProcess final : public Judge {
  public:
   explicit JudgeProcess(JudgeProcessOptions options)
@@ -289,7 +301,7 @@ class JudgeProcess final : public Judge {
     return {{"distribution", request.distribution},
             {"seed", nullptr},
             {"graph", request.mode == CallMode::Graph},
-            {"reference_after", request.order == ReferenceOrder::After},
+            {"reference", name_of(request.order)},
             {"calls", request.calls},
             {"repeat", request.freshness == Freshness::Repeat},
             {"canary", request.freshness == Freshness::Canary}};

@@ -192,7 +192,7 @@ class StagerTest(unittest.TestCase):
     def test_the_reference_may_be_called_after_the_candidate(self) -> None:
         judge = self.judge
         for canary in (False, True, True, True):
-            prepared = judge.prepare_call({"distribution": "own", "canary": canary, "reference_after": True})
+            prepared = judge.prepare_call({"distribution": "own", "canary": canary, "reference": "after"})
             self.assertEqual(prepared["reference_ns"], 0)
             self.assertIsNone(judge._preparer.current.expected)
             checked = judge.check({"mode": "sample"})
@@ -204,9 +204,13 @@ class StagerTest(unittest.TestCase):
     def test_draws_that_a_candidate_needs_cannot_wait(self) -> None:
         judge, arena = session(TASK.replace("self.bn(x) @ y", "x @ y + torch.randn(16)"))
         self.addCleanup(os.close, arena)
-        prepared = judge.prepare_call({"distribution": "own", "reference_after": True})
+        prepared = judge.prepare_call({"distribution": "own", "reference": "after"})
         self.assertGreater(prepared["reference_ns"], 0)
         self.assertNotIn("reference_ns", judge.check({"mode": "full"}))
+        # A rehearsal needs neither draws nor an answer.
+        with mock.patch.object(judge._preparer, "_expect", side_effect=AssertionError("called")):
+            prepared = judge.prepare_call({"distribution": "own", "reference": "never", "calls": 8})
+        self.assertEqual((prepared["reference_ns"], prepared["calls"]), (0, 8))
 
     def test_the_arena_holds_what_the_expected_answer_belongs_to(self) -> None:
         for _ in range(30):

@@ -142,7 +142,7 @@ class ProcessTest(unittest.TestCase):
         self.attach()
         self.judge.must("weights", set=1)
         for canary in (False, True, True):
-            reply = self.judge.must("prepare_call", distribution="own", canary=canary, reference_after=True)
+            reply = self.judge.must("prepare_call", distribution="own", canary=canary, reference="after")
             self.assertEqual(reply["reference_ns"], 0)
             self.tensor("output", "output").copy_(self.answer())
             found = self.judge.must("check", mode="full")
@@ -480,7 +480,7 @@ class SeriesTest(unittest.TestCase):
 
     def test_the_reference_may_be_called_after_a_series(self) -> None:
         self.attach()
-        reply = self.session.prepare_call({"calls": GPU_SLOTS, "canary": True, "reference_after": True, "graph": True})
+        reply = self.session.prepare_call({"calls": GPU_SLOTS, "canary": True, "reference": "after", "graph": True})
         self.assertEqual((reply["reference_ns"], reply["calls"]), (0, GPU_SLOTS))
         self.answer()
         found = self.session.check({"mode": "full"})
@@ -763,7 +763,7 @@ class FailureTest(unittest.TestCase):
     def test_candidate_and_reference_find_a_recovered_device(self) -> None:
         self.attach()
         with mock.patch.object(GpuDevice, "recover") as recover:
-            self.ask("prepare_call", reference_after=True, canary=True)
+            self.ask("prepare_call", reference="after", canary=True)
             prepared = recover.call_count
             self.ask("check", mode="full")
             checked = recover.call_count

@@ -201,13 +201,13 @@ class CallPreparer:
         seed: int | None,
         repeat: bool,
         canary: bool,
-        later: bool = False,
+        order: str = "before",
         calls: int = 1,
     ) -> PreparedCall:
         """Fills the arena for one call, or for a series of as many as there are slots for. Raises TaskError for what the task's own
         code does.
 
-        `later`: the reference is called after the candidate, if nothing of its answer is needed before.
+        `order`: the reference is called "before" the candidate; "after" it, if nothing of its answer is needed before; or "never".
         """
         previous = self.current.expected if self.current is not None else None
         forward_seed = secret_seed()
@@ -224,7 +224,8 @@ class CallPreparer:
             one.expected = one.expected if repeat else None
         self.series = [chosen for chosen, _ in changed]
         known = all(self._known(chosen, weight_set, forward_seed) for chosen in self.series)
-        reference_pending = later and not known and self._task.randomness != "traced"
+        can_wait = order == "never" or order == "after" and self._task.randomness != "traced"
+        reference_pending = can_wait and not known
         nanoseconds = 0
         if reference_pending:
             for chosen in self.series:

@@ -308,7 +308,7 @@ class Session:
             _optional_seed(request.get("seed")),
             bool(request.get("repeat")),
             bool(request.get("canary")),
-            bool(request.get("reference_after")),
+            str(request.get("reference") or "before"),
             int(request.get("calls") or 1),
         )
         as_graph, weight_set = bool(request.get("graph")), weights.current
@@ -404,8 +404,8 @@ class Session:
         weights.restore()
         if sleeps:
             time.sleep(_CANDIDATE_TURN_SECONDS)
-        after = sleeps and turn % 2 == 0
-        reply = preparer.prepare_call(timed, weights.current, "own", None, False, True, after, calls)
+        order = "after" if sleeps and turn % 2 == 0 else "before"
+        reply = preparer.prepare_call(timed, weights.current, "own", None, False, True, order, calls)
         if reply.reference_pending:
             time.sleep(_CANDIDATE_TURN_SECONDS)
             reply = preparer.call_reference(timed, weights.current, reply)

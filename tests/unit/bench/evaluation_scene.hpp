@@ -65,7 +65,7 @@ class FakeJudge final : public Judge {
   Result<PreparedCall> prepare_call(const CallRequest& request) override {
     if (prepare_refuses) return *prepare_refuses;
     if (request.mode == CallMode::Graph) ++graphs;
-    after_ = request.order == ReferenceOrder::After;
+    after_ = request.order != ReferenceOrder::Before;
     call_order += after_ ? 'a' : 'b';
     if (announced && *announced == request) ++right_guesses;
     announced.reset();

@@ -59,7 +59,7 @@ json::object right_answer(const std::string& op, const json::object& request) {
   if (op == "check")
     return {{"outcome", {{"kind", "correct"}, {"detail", ""}, {"message", ""}}}, {"outputs", json::array()}};
   if (op == "weights") return {{"seed", "7"}, {"transform", 1}};
-  const bool after = request.contains("reference_after") && request.at("reference_after").as_bool();
+  const bool after = request.contains("reference") && request.at("reference") == "after";
   return {{"seed", "1"},   {"forward_seed", "2"}, {"reference_ns", after ? 0 : 1000},
           {"fresh", true}, {"throttled", false},  {"clock_mhz", 1755},
           {"slot", 0},     {"calls", 1}};
