@@ -5,7 +5,7 @@
 
 Writes NAME.html (the report), NAME.csv (a row a run), and for each task with a correct kernel level3_35_lstm.cu as the model wrote it,
 level3_35_lstm.json with its record, and an entry of claims.json, so that `kgen audit DIR` judges them all again. With --records, those of
-an audit of the same kernels are taken in place of the search's own: of each kernel the one with the median speed-up.
+an audit of the same kernels count beside the search's own: of each kernel the one with the median speed-up is published.
 
 What tells one machine from another of its kind (a GPU's UUID, the build of the operating system, paths) is left out; nothing else is.
 """
@@ -87,7 +87,7 @@ def publish_kernels(results: pathlib.Path, target: pathlib.Path, records: pathli
         name = published_name(found, task_path(run))
         code = next(run.glob("best_code.*"))
         shutil.copy(code, target / (name + code.suffix))
-        record = median_record(audited.get(found["candidate_id"], [found]))
+        record = median_record([found, *audited.get(found["candidate_id"], [])])
         (target / (name + ".json")).write_text(anonymous(json.dumps(record, indent=1), tasks) + "\n", encoding="utf-8")
         timing = record["timing"]
         claims[name + code.suffix] = {

@@ -57,7 +57,7 @@ class PublishResults(unittest.TestCase):
         self.run_of("35_LSTM", "cuda", ".cu", record("35_LSTM", "a", 40.0, 8.0))
         records = self.place / "audit"
         records.mkdir()
-        for number, call in enumerate((41.0, 39.0, 45.0)):
+        for number, call in enumerate((41.0, 45.0)):
             (records / f"{number}.json").write_text(json.dumps(record("35_LSTM", "a", call, 8.0)))
         (records / "other.json").write_text(json.dumps(record("35_LSTM", "b", 1.0)))
         self.publish("--records", records)
