@@ -7,7 +7,8 @@ Writes NAME.html (the report), NAME.csv (a row a run), and for each task with a 
 level3_35_lstm.json with its record, and an entry of claims.json, so that `kgen audit DIR` judges them all again. With --records, those of
 an audit of the same kernels count beside the search's own: of each kernel the one with the median speed-up is published.
 
-What tells one machine from another of its kind (a GPU's UUID, the build of the operating system, paths) is left out; nothing else is.
+What tells one machine from another of its kind (a GPU's UUID, the build of the operating system, where kgen and the tasks lie) is left out;
+nothing else is. Kernels of an earlier publication in the same directory are removed.
 """
 
 from __future__ import annotations
@@ -26,6 +27,7 @@ def anonymous(text: str, tasks: str) -> str:
     """A journal or record without what tells one machine from another of its kind."""
     text = re.sub(r"GPU-[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}", "GPU", text)
     text = re.sub(r'("system": ?)"(\w+) [^"]* (\w+)"', r'\1"\2 \3"', text)
+    text = re.sub(r"/[^\s\"']*/(share/kernelgen/)", r"\1", text)
     return text.replace(tasks.rstrip("/") + "/", "")
 
 
@@ -35,23 +37,34 @@ def published_name(record: dict[str, Any], path: str) -> str:
     return f"{level.group(0)}_{record['task_name']}".lower() if level else str(record["task_name"]).lower()
 
 
+def device_of(record: dict[str, Any]) -> str:
+    return str(record["environment"]["device"]).partition(" (")[0]
+
+
+def kind_of(record: dict[str, Any]) -> tuple[str, ...]:
+    """What two records must have in common to be of the same measurement."""
+    return str(record["candidate_id"]), device_of(record), str(record.get("precision")), str(record.get("mode"))
+
+
 def median_record(records: list[dict[str, Any]]) -> dict[str, Any]:
     return sorted(records, key=lambda record: record["timing"]["speedup_call"]["value"])[(len(records) - 1) // 2]
 
 
-def score_of(record: dict[str, Any]) -> float:
+def order_of(record: dict[str, Any]) -> tuple[bool, float]:
+    """What is timed on the device goes before what is timed by calls: the two are not the same ratio."""
     timing = record["timing"]
-    return (timing.get("speedup_device") or timing["speedup_call"])["value"]
+    device = timing.get("speedup_device")
+    return bool(device), (device or timing["speedup_call"])["value"]
 
 
 def best_runs(results: pathlib.Path) -> dict[str, tuple[pathlib.Path, dict[str, Any]]]:
-    """By task: the directory and the record of the run with the best kernel."""
+    """By task: the directory and the record of the run with the best kernel that was timed."""
     best: dict[str, tuple[pathlib.Path, dict[str, Any]]] = {}
     for file in sorted(results.rglob("best_result.json")):
         record = json.loads(file.read_text(encoding="utf-8"))
-        known = best.get(record["task_name"])
-        if known is None or score_of(record) > score_of(known[1]):
-            best[record["task_name"]] = file.parent, record
+        task = task_path(file.parent)
+        if record.get("timing") and (task not in best or order_of(record) > order_of(best[task][1])):
+            best[task] = file.parent, record
     return best
 
 
@@ -75,25 +88,28 @@ def publish_report(results: pathlib.Path, target: pathlib.Path, kgen: str, tasks
 
 
 def publish_kernels(results: pathlib.Path, target: pathlib.Path, records: pathlib.Path | None, tasks: str) -> None:
-    audited: dict[str, list[dict[str, Any]]] = {}
+    audited: dict[tuple[str, ...], list[dict[str, Any]]] = {}
     for file in sorted(records.rglob("*.json")) if records else []:
         record = json.loads(file.read_text(encoding="utf-8"))
         record = record.get("record", record)
         if record.get("outcome", {}).get("kind") == "correct" and record.get("timing"):
-            audited.setdefault(record["candidate_id"], []).append(record)
+            audited.setdefault(kind_of(record), []).append(record)
     target.mkdir(parents=True, exist_ok=True)
+    for name in json.loads((target / "claims.json").read_text(encoding="utf-8")) if (target / "claims.json").is_file() else []:
+        (target / name).unlink(missing_ok=True)
+        (target / name).with_suffix(".json").unlink(missing_ok=True)
     claims = {}
-    for run, found in best_runs(results).values():
-        name = published_name(found, task_path(run))
+    for task, (run, found) in best_runs(results).items():
+        name = published_name(found, task)
         code = next(run.glob("best_code.*"))
         shutil.copy(code, target / (name + code.suffix))
-        record = median_record([found, *audited.get(found["candidate_id"], [])])
+        record = median_record([found, *audited.get(kind_of(found), [])])
         (target / (name + ".json")).write_text(anonymous(json.dumps(record, indent=1), tasks) + "\n", encoding="utf-8")
         timing = record["timing"]
         claims[name + code.suffix] = {
             "correct": True,
             "speedup": round(timing["speedup_call"]["value"], 2),
-            "device": record["environment"]["device"].partition(" (")[0],
+            "device": device_of(record),
         }
     (target / "claims.json").write_text(json.dumps(claims, indent=1) + "\n", encoding="utf-8")
 

@@ -3,6 +3,7 @@
 
 import json
 import pathlib
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -16,7 +17,8 @@ def record(task, candidate, call, device=None):
     timing = {"speedup_call": {"value": call}, "speedup_device": {"value": device} if device else None}
     environment = {"device": "NVIDIA H200 (sm_90), 132 SMs", "device_uuid": UUID, "system": "Linux 6.1.0-thishost x86_64"}
     return {"task_name": task, "candidate_id": candidate, "outcome": {"kind": "correct"}, "timing": timing,
-            "environment": environment, "problem": f"/home/me/KernelBench/level3/{task}.py"}  # fmt: skip
+            "environment": environment, "problem": f"/home/me/KernelBench/level3/{task}.py",
+            "compile": {"command": "nvcc -I /opt/there/kgen/share/kernelgen/abi"}}  # fmt: skip
 
 
 class PublishResults(unittest.TestCase):
@@ -52,6 +54,12 @@ class PublishResults(unittest.TestCase):
         kept = json.loads((out / "level3_35_lstm.json").read_text())
         self.assertEqual(kept["environment"], {"device": "NVIDIA H200 (sm_90), 132 SMs", "device_uuid": "GPU", "system": "Linux x86_64"})
         self.assertEqual(kept["problem"], "KernelBench/level3/35_LSTM.py")
+        self.assertEqual(kept["compile"]["command"], "nvcc -I share/kernelgen/abi")
+        # Another target has the best kernel now, and one task is gone.
+        shutil.rmtree(self.place / "results")
+        self.run_of("35_LSTM", "triton", ".py", record("35_LSTM", "b", 50.0, 9.0))
+        self.run_of("35_LSTM", "cuda", ".cu", record("35_LSTM", "a", 90.0))
+        self.assertEqual(self.publish(), ["claims.json", "level3_35_lstm.json", "level3_35_lstm.py"])
 
     def test_the_median_of_an_audit(self):
         self.run_of("35_LSTM", "cuda", ".cu", record("35_LSTM", "a", 40.0, 8.0))
@@ -60,6 +68,9 @@ class PublishResults(unittest.TestCase):
         for number, call in enumerate((41.0, 45.0)):
             (records / f"{number}.json").write_text(json.dumps(record("35_LSTM", "a", call, 8.0)))
         (records / "other.json").write_text(json.dumps(record("35_LSTM", "b", 1.0)))
+        elsewhere = record("35_LSTM", "a", 2.0)
+        elsewhere["environment"]["device"] = "NVIDIA H100 (sm_90)"
+        (records / "elsewhere.json").write_text(json.dumps(elsewhere))
         self.publish("--records", records)
         self.assertEqual(json.loads((self.place / "out" / "claims.json").read_text())["level3_35_lstm.cu"]["speedup"], 41.0)
 
