@@ -12,7 +12,7 @@ from worker_client import Answer
 KINDS = (
     ("compiles or builds", "#9aa7b8", ("compile", "build")),
     ("waits for judge or device", "#f3d9a4", ("wait",)),
-    ("admits the task", "#c9a0dc", ("admit",)),
+    ("starts judge, admits task", "#c9a0dc", ("admit", "start")),
     ("reference alone", "#8fc7c2", ("reference",)),
     ("loads", "#6f9bd1", ("load", "weights")),
     ("times", "#d1605e", ("timing", "device timing", "device again")),

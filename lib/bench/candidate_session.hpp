@@ -114,7 +114,12 @@ class CandidateSession {
   /// Prepares calls that are replayed, makes and compares them. Returns the reason if that fails.
   Result<std::optional<std::string>> replay_once(const CallRequest& request);
   /// The largest number of calls in a timed series.
-  [[nodiscard]] int max_series() const { return on_device() ? 1 : task_.layout.slots; }
+  /// A Python candidate that draws random numbers is seeded once for a series, and need not leave the generator as the
+  /// reference does.
+  [[nodiscard]] int max_series() const { return on_device() || draws_itself() ? 1 : task_.layout.slots; }
+  [[nodiscard]] bool draws_itself() const {
+    return !is_native() && task_.description.randomness == ForwardRandomness::Traced;
+  }
   Result<CaseResult> call_and_compare(const CallRequest& request, Allocations allocations, CallMode mode);
   RunnerAnswer run(const PreparedCall& prepared, Allocations allocations, CallMode mode);
   /// Limits of a step in which a Python candidate may build, within the rest of its build time.

@@ -202,23 +202,32 @@ class Evaluation {
     known = *std::move(admitted);
     if (!known) known = backends_.judges.known(task);
     if (!known) {
-      KERNELGEN_TRY(known, timed("admit", [&] { return task_of(open_judge()); }));
+      KERNELGEN_TRY(known, task_of(open_judge("admit")));
     }
     describe(*known);
     if (!backends_.compile_for.empty()) python_job_ = known->layout.python_job;
     if (auto refused = take(*std::move(compiled))) return refused;
     KERNELGEN_TRY(auto unbuilt, build_ahead(known->layout));
     if (unbuilt) return unbuilt;
-    KERNELGEN_TRY(session_, timed("wait for the judge", [&] { return open_judge(); }));
+    KERNELGEN_TRY(session_, open_judge("start the judge"));
     describe(*session_);
     candidate_.emplace(kind_, options_, backends_, *session_, stop_);
     return EarlyVerdict();
   }
 
-  /// Waits for a judge, and goes on on its device.
-  Result<std::unique_ptr<JudgeSession>> open_judge() {
+  /// Waits for a judge, and goes on on its device. If a judge has to be started, that is a phase of its own,
+  /// `starting`.
+  Result<std::unique_ptr<JudgeSession>> open_judge(std::string_view starting) {
+    std::optional<MeasuredPhase> phase;
+    const auto enter = [&](std::string_view name) {
+      phase.reset();
+      if (progress_) progress_({std::string(name), ""});
+      phase.emplace(*this, record_.phases, std::string(name));
+    };
+    enter("wait for the judge");
     KERNELGEN_TRY(auto session,
-                  backends_.judges.open(judge_task(request_.task, options_, backends_.device.gpu), stop_));
+                  backends_.judges.open(
+                      judge_task(request_.task, options_, backends_.device.gpu), [&] { enter(starting); }, stop_));
     if (session->moved_to) {
       backends_.device = *session->moved_to;
       record_.environment.device = backends_.device.gpu->to_line();
@@ -280,6 +289,8 @@ class Evaluation {
     if (on_device() && contains(backends_.device.gpu->name, "(stand-in)"))
       record_.labels.push_back("stand-in for a driver: a time is no result");
     if (backends_.stand_in) record_.labels.push_back(label_of_stand_in(*backends_.stand_in));
+    if (task.description.randomness == ForwardRandomness::Traced && kind_ == RunnerKind::Native)
+      record_.labels.push_back("given draws: a call of the reference draws random numbers, which the candidate gets");
   }
 
   /// Lets a Python candidate compile before it occupies the device. If its compiler hangs, the evaluation ends here.
@@ -377,6 +388,11 @@ class Evaluation {
     record_.timing->reference_alone_before_ns = times.calls_ns;
     if (!on_device()) {
       record_.timing->speedup_device_reason = "the CPU has no device clock; the speed-up of a call counts";
+      return EarlyVerdict();
+    }
+    if (session_->description.randomness == ForwardRandomness::Traced && kind_ != RunnerKind::Native) {
+      record_.timing->speedup_device_reason =
+          "the candidate draws random numbers in its replay, and the reference's has them put in place";
       return EarlyVerdict();
     }
     if (!times.replays) {

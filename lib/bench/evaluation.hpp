@@ -104,8 +104,9 @@ class JudgeSource {
  public:
   virtual ~JudgeSource() = default;
   /// Waits until the device has no other session and the request is the next in the queue, or until another device
-  /// takes it over.
-  virtual Result<std::unique_ptr<JudgeSession>> open(const JudgeTask& task, std::stop_token stop) = 0;
+  /// takes it over. `on_start` is called when that is over and a judge has to be started.
+  virtual Result<std::unique_ptr<JudgeSession>> open(const JudgeTask& task, const std::function<void()>& on_start,
+                                                     std::stop_token stop) = 0;
   /// Opens a session on the task's device at once, or returns null if another one is open or waited for.
   virtual Result<std::unique_ptr<JudgeSession>> try_open(const JudgeTask& task, std::stop_token stop) = 0;
   /// The results of admitting a task that was opened before, on its device or an equal one.

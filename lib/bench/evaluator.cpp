@@ -115,13 +115,14 @@ class PlacedJudges final : public JudgeSource {
                std::function<void()> on_move)
       : pool_(pool), devices_(devices), request_(request), placed_(placed), on_move_(std::move(on_move)) {}
 
-  Result<std::unique_ptr<JudgeSession>> open(const JudgeTask& task, std::stop_token stop) override {
-    KERNELGEN_TRY(auto at_once, try_open(task, stop));
+  Result<std::unique_ptr<JudgeSession>> open(const JudgeTask& task, const std::function<void()>& on_start,
+                                             std::stop_token stop) override {
+    std::vector<JudgePlace> places{{.task = task, .gate = placed_.device->gate.get(), .on_start = on_start}};
+    KERNELGEN_TRY(auto at_once, pool_.try_open(places.front(), stop));
     if (at_once) return at_once;
-    std::vector<JudgePlace> places{{task, placed_.device->gate.get()}};
     const auto peers = devices_.peers(placed_, request_);
     for (const auto& peer : peers) {
-      places.push_back({task, nullptr, peer.is_free});
+      places.push_back({.task = task, .is_free = peer.is_free, .on_start = on_start});
       places.back().task.device = judge_device(peer.facts);
     }
     // From here on, a failure is that of the other device.

@@ -279,6 +279,7 @@ class ProcessJudgePool final : public JudgePool {
     auto ended = trim(judge.device, task.device);
     lock.unlock();
     ended.clear();
+    if (place.on_start) place.on_start();
     if (auto started = start(judge, task, *place.gate, stop); !started) {
       give_back(judge, Health::Broken);
       return std::move(started).error();

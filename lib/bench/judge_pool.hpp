@@ -40,6 +40,8 @@ struct JudgePlace {
   DeviceGate* gate = nullptr;
   /// Whether it may take work over now. It is called often, and must not wait. Needed by all places but the first.
   std::function<bool()> is_free{};
+  /// Called, if it is set, when the wait is over and a judge has to be started.
+  std::function<void()> on_start{};
 };
 
 /// A session, or why a judge could not be started, and the index of the place.

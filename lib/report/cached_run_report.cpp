@@ -22,7 +22,7 @@ inline namespace v0 {
 BOOST_DESCRIBE_STRUCT(RequestReport, (),
                       (time, number, action_id, kind, status, model, endpoint, usage, latency_seconds, finish, cost,
                        first_output_seconds, request_id, identity, left_out))
-BOOST_DESCRIBE_STRUCT(EvaluationTime, (), (compiling, waiting, admission, judging))
+BOOST_DESCRIBE_STRUCT(EvaluationTime, (), (compiling, waiting, starting, judging))
 BOOST_DESCRIBE_STRUCT(AttemptReport, (),
                       (number, id, kind, status, result_class, error_class, score, message, recurrence, code_file,
                        time))
@@ -36,7 +36,7 @@ namespace {
 namespace fs = std::filesystem;
 
 /// Raised when the computation of a report or of its details changes.
-constexpr int k_cache_schema = 5;
+constexpr int k_cache_schema = 6;
 
 fs::path cache_file(const fs::path& directory) { return directory / ".report.json"; }
 /// The state of the journal on the first line, the details on the second.

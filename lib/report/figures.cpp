@@ -116,7 +116,7 @@ TimeFigures time_figures_of(const std::vector<RunReport>& runs) {
       if (!attempt.time) continue;
       sum.compiling += attempt.time->compiling;
       sum.waiting += attempt.time->waiting;
-      sum.admission += attempt.time->admission;
+      sum.starting += attempt.time->starting;
       sum.judging += attempt.time->judging;
       seconds.push_back(attempt.time->without_waiting());
     }

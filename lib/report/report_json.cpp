@@ -24,7 +24,7 @@ json::object to_json_object(const TimeFigures& time) {
   return {{"model_s", time.model},
           {"compiling_s", time.evaluations.compiling},
           {"waiting_s", time.evaluations.waiting},
-          {"admission_s", time.evaluations.admission},
+          {"starting_s", time.evaluations.starting},
           {"judging_s", time.evaluations.judging},
           {"evaluation_median_s", or_null(time.median)},
           {"evaluation_upper_decile_s", or_null(time.upper_decile)}};

@@ -178,7 +178,7 @@ EvaluationTime evaluation_time(const std::vector<Phase>& phases) {
   for (const auto& [name, milliseconds] : phases) {
     auto& part = name.starts_with("compile") || name == "build ahead" ? time.compiling
                  : name.starts_with("wait for")                       ? time.waiting
-                 : name == "admit"                                    ? time.admission
+                 : name == "admit" || name == "start the judge"       ? time.starting
                                                                       : time.judging;
     part += milliseconds / k_milliseconds;
   }
@@ -204,7 +204,8 @@ AttemptReport report_attempt(const ActionResult& result) {
   }
   attempt.recurrence = result.recurrence;
   attempt.code_file = code_file_of("code_" + std::to_string(result.number), result);
-  if (result.record && !result.record->phases.empty()) attempt.time = evaluation_time(result.record->phases);
+  // Duplicates have the record of another attempt.
+  if (result.status == ActionStatus::Evaluated && result.record) attempt.time = evaluation_time(result.record->phases);
   return attempt;
 }
 

@@ -265,6 +265,24 @@ class Float64(unittest.TestCase):
         self.assertEqual({name: seen[name] for name in ("convolution", "tanh")}, {"convolution": False, "tanh": True})
         self.assertTrue(torch.backends.cudnn.enabled)
 
+    def test_convolutions_take_cudnn_where_memory_is_short(self):
+        seen, inputs_of = [], "[torch.rand(2, 3, 8, 8)]"
+        task = task_from(model("return self.down(x)", inputs_of, "self.down = nn.Conv2d(3, 4, 3)"))
+        reference = task.build(1)
+        oracle = Oracle(reference, OracleBudget(), 0.0)
+
+        def forward(x):
+            seen.append(torch.overrides._len_torch_function_stack())
+            if len(seen) == 1:
+                raise torch.OutOfMemoryError("out of memory")
+            return x[:, :1, :6, :6].repeat(1, 4, 1, 1)
+
+        with mock.patch.object(oracle._copy._module, "forward", forward):
+            self.assertEqual(oracle.run(task.make_inputs(1), 1, []).outputs["output"].dtype, torch.float64)
+            oracle.run(task.make_inputs(1), 1, [])
+        # One mode fewer, and from then on.
+        self.assertEqual([seen[0] - count for count in seen], [0, 1, 1])
+
     def test_plain_attributes_are_widened(self):
         admission = admitted("return x @ self.w", init="self.w = torch.randn(96, 5)")
         self.assertEqual(admission.float64, "full")

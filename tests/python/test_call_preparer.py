@@ -15,7 +15,7 @@ import torch
 from kernelgen_common.weight_transforms import number_of
 from kernelgen_judge.canary import Canary, plan_for
 from kernelgen_judge.quick import QuickComparer
-from kernelgen_judge.session import Session
+from kernelgen_judge.session import RequestError, Session
 from kernelgen_judge.target import Allowance
 
 TASK = """
@@ -201,16 +201,37 @@ class StagerTest(unittest.TestCase):
             answer(judge)
             self.assertEqual(judge.check({"mode": "full"})["outcome"]["kind"], "correct")
 
-    def test_draws_that_a_candidate_needs_cannot_wait(self) -> None:
+    def test_draws_are_there_before_the_candidate_and_the_time_may_come_after_it(self) -> None:
         judge, arena = session(TASK.replace("self.bn(x) @ y", "x @ y + torch.randn(16)"))
         self.addCleanup(os.close, arena)
         prepared = judge.prepare_call({"distribution": "own", "reference": "after"})
-        self.assertGreater(prepared["reference_ns"], 0)
-        self.assertNotIn("reference_ns", judge.check({"mode": "full"}))
-        # A rehearsal needs neither draws nor an answer.
-        with mock.patch.object(judge._preparer, "_expect", side_effect=AssertionError("called")):
+        self.assertEqual(prepared["reference_ns"], 0)
+        preparer = judge._preparer
+        draw = preparer._arena.view(judge._layout.of("draw", slot=preparer.current.slot)[0])
+        self.assertTrue(torch.equal(draw, preparer.current.expected.draws[0]))
+        self.judge = judge
+        answer(judge)
+        checked = judge.check({"mode": "full"})
+        self.assertEqual(checked["outcome"]["kind"], "correct")
+        self.assertGreater(checked["reference_ns"], 0)
+        self.assertEqual(preparer.current.expected.nanoseconds, checked["reference_ns"])
+
+    def test_a_rehearsal_needs_neither_draws_nor_an_answer(self) -> None:
+        judge, arena = session(TASK.replace("self.bn(x) @ y", "x @ y + torch.randn(16)"))
+        self.addCleanup(os.close, arena)
+        with mock.patch.object(judge._preparer, "_call") as call, mock.patch.object(judge._preparer, "_record_draws") as record:
             prepared = judge.prepare_call({"distribution": "own", "reference": "never", "calls": 8})
         self.assertEqual((prepared["reference_ns"], prepared["calls"]), (0, 8))
+        self.assertFalse(call.called or record.called)
+        with self.assertRaisesRegex(RequestError, "where the reference is called"):
+            judge.check({"mode": "full"})
+        with self.assertRaisesRegex(RequestError, "unknown order of the reference: 'later'"):
+            judge.prepare_call({"reference": "later"})
+
+    def test_slots_count_the_tensors_that_are_drawn(self) -> None:
+        judge, arena = session(TASK.replace("self.bn(x) @ y", "x @ y + sum(torch.randn(16) for _ in range(200))"))
+        self.addCleanup(os.close, arena)
+        self.assertLess(judge._layout.slots, 1000 if harness.DEVICE else 20)
 
     def test_the_arena_holds_what_the_expected_answer_belongs_to(self) -> None:
         for _ in range(30):

@@ -286,7 +286,7 @@ class Timeline(unittest.TestCase):
 
     def test_totals_are_by_kind(self):
         self.assertEqual(timeline.totals(self.answers()),
-                         {"compiles or builds": 4.0, "waits for judge or device": 3.5, "times": 3.0, "admits the task": 2.5,
+                         {"compiles or builds": 4.0, "waits for judge or device": 3.5, "times": 3.0, "starts judge, admits task": 2.5,
                           "checks": 0.5, "loads": 0.5})
 
     def test_a_figure_is_svg_and_ends_where_it_was_asked_to(self):

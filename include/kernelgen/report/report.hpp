@@ -72,17 +72,17 @@ struct RequestReport {
 
 /// What an evaluation spent its time on, in seconds.
 struct EvaluationTime {
-  /// Compilers, and a Python candidate's building.
+  /// Compilers, and a Python candidate's building, with the wait for their turn.
   double compiling = 0;
   /// For a judge that served others, and for the device.
   double waiting = 0;
-  /// Starting a judge for the task and admitting it, with the wait until that could begin.
-  double admission = 0;
-  /// Everything else: the candidate is loaded, checked and timed.
+  /// Starting a judge for the task, and admitting it.
+  double starting = 0;
+  /// Everything else: the candidate is loaded, checked and timed, baselines are, and sanitizers watch.
   double judging = 0;
 
   /// What the evaluation would have taken alone.
-  [[nodiscard]] double without_waiting() const { return compiling + admission + judging; }
+  [[nodiscard]] double without_waiting() const { return compiling + starting + judging; }
 };
 /// Adds up the phases of an evaluation.
 [[nodiscard]] EvaluationTime evaluation_time(const std::vector<Phase>& phases);

@@ -207,7 +207,7 @@ class CallPreparer:
         """Fills the arena for one call, or for a series of as many as there are slots for. Raises TaskError for what the task's own
         code does.
 
-        `order`: the reference is called "before" the candidate; "after" it, if nothing of its answer is needed before; or "never".
+        `order`: the reference is called "before" the candidate, "after" it, or "never", where nothing will be checked.
         """
         previous = self.current.expected if self.current is not None else None
         forward_seed = secret_seed()
@@ -224,14 +224,15 @@ class CallPreparer:
             one.expected = one.expected if repeat else None
         self.series = [chosen for chosen, _ in changed]
         known = all(self._known(chosen, weight_set, forward_seed) for chosen in self.series)
-        can_wait = order == "never" or order == "after" and self._task.randomness != "traced"
-        reference_pending = can_wait and not known
+        reference_pending = order != "before" and not known
         nanoseconds = 0
-        if reference_pending:
+        if not known:
             for chosen in self.series:
                 chosen.expected = None
-        elif not known:
-            nanoseconds = self._expect(reference, weight_set, forward_seed)
+            if self._task.randomness == "traced" and order != "never":
+                self._record_draws(reference, weight_set, forward_seed)
+            if not reference_pending:
+                nanoseconds = self._call(reference, weight_set, forward_seed)
         self.current = self.series[0]
         if previous is not None and previous is not self.current.expected:
             self.previous = previous.outputs
@@ -245,8 +246,8 @@ class CallPreparer:
         return PreparedCall(self.current.seed, forward_seed, nanoseconds, self.current.slot, fresh, reference_pending)
 
     def call_reference(self, reference: TimedReference, weight_set: int, reply: PreparedCall) -> PreparedCall:
-        """Computes the pending answers of the reference for the prepared calls; the reply with their time."""
-        nanoseconds = self._expect(reference, weight_set, reply.forward_seed)
+        """Makes the pending calls of the reference; the reply with their time."""
+        nanoseconds = self._call(reference, weight_set, reply.forward_seed)
         return replace(reply, reference_ns=nanoseconds, reference_pending=False)
 
     @staticmethod
@@ -326,22 +327,23 @@ class CallPreparer:
 
     # -- the expected answer --------------------------------------------------------------------------------------
 
-    def _expect(self, reference: TimedReference, weight_set: int, forward_seed: int) -> int:
-        """Computes the expected answers of all prepared calls; nanoseconds of all together."""
-        draws = self._draws(reference, forward_seed)
+    def _call(self, reference: TimedReference, weight_set: int, forward_seed: int) -> int:
+        """Calls the reference on all prepared inputs: for its time, and for its answers where draws did not need them before. Nanoseconds
+        of all together."""
         ranges = [one for chosen in self.series for one in chosen.ranges]
         values, nanoseconds = reference.call_series([chosen.arguments() for chosen in self.series], forward_seed, ranges)
-        for chosen, value, drawn in zip(self.series, values, draws):
-            outputs = reference.outputs(value, chosen.storages)
-            chosen.expected = Expected(weight_set, forward_seed, outputs, drawn, nanoseconds // len(values))
+        for chosen, value in zip(self.series, values):
+            if chosen.expected is None:
+                outputs = reference.outputs(value, chosen.storages)
+                chosen.expected = Expected(weight_set, forward_seed, outputs, [], 0)
+            chosen.expected.nanoseconds = nanoseconds // len(values)
         return nanoseconds
 
-    def _draws(self, reference: TimedReference, forward_seed: int) -> list[list[torch.Tensor]]:
-        """What forward() draws in each prepared call. The calls are made for it alone, because recording draws takes time."""
-        if self._task.randomness != "traced":
-            return [[] for _ in self.series]
-        run = reference.reference.run
-        return [run(one.inputs, None if index else forward_seed).draws for index, one in enumerate(self.series)]
+    def _record_draws(self, reference: TimedReference, weight_set: int, forward_seed: int) -> None:
+        """Takes the expected answers from calls in which draws are recorded, which makes them longer, so that they are no times."""
+        for index, chosen in enumerate(self.series):
+            result = reference.reference.run(chosen.inputs, None if index else forward_seed)
+            chosen.expected = Expected(weight_set, forward_seed, result.outputs, result.draws, 0)
 
     # -- the arena ------------------------------------------------------------------------------------------------
 

@@ -288,7 +288,7 @@ class Checker:
             return False
         reference = self._weights.get(expected.weight_set).reference
         try:
-            return not is_stable(reference, chosen.inputs, expected.forward_seed, STABILITY_TRIES)
+            return not is_stable(reference, chosen.inputs, expected.forward_seed, STABILITY_TRIES, expected.draws)
         except TaskError:
             return False
 
@@ -483,7 +483,7 @@ class Checker:
         if chosen is None or not others or not self._task.parameters:
             return False
         try:
-            other = self._weights.get(others[0]).reference.run(chosen.inputs, expected.forward_seed)
+            other = self._weights.get(others[0]).reference.run(chosen.inputs, expected.forward_seed, replay=expected.draws or None)
         except TaskError:
             return False
         return self._close_to(other.outputs)

@@ -95,6 +95,8 @@ class GpuTimedReference(TimedReference):
         self._last_ns = 0
         #: True if a second call on the same inputs has the same effect as one.
         self._repeatable = not self._restores and not self._task.mutated_inputs and self._task.randomness == "none"
+        #: What stands for random numbers in all graphs of this reference.
+        self._draws: list[torch.Tensor] = []
         #: The reason why there are no graphs; "" if there can be graphs.
         self.no_graph = self._obstacle()
 
@@ -174,13 +176,12 @@ class GpuTimedReference(TimedReference):
         copies = [(given.tensors[name], inputs.tensors[name]) for name in written]
         self._device.apply_flags(self._task.precision)
         seed_everything(forward_seed)
-        own = [draw.clone() for draw in draws]
         if not self._warm:
-            self._warm_up(arguments, own)
+            self._warm_up(arguments, draws)
             self._warm = True
         self.reference.restore()
-        handle, value = self._record(arguments, own)
-        graph = ReferenceGraph(handle, arguments, own, copies)
+        handle, value = self._record(arguments)
+        graph = ReferenceGraph(handle, arguments, self._draws, copies)
         try:
             self._verify(graph, given, draws, value, expected)
         except BaseException:
@@ -194,16 +195,17 @@ class GpuTimedReference(TimedReference):
         self._device.synchronize()
         # What they allocate comes from the graphs' pool, and stays there for the graphs.
         with self._doing(), torch.cuda.stream(side), torch.cuda.use_mem_pool(pool):
+            self._draws = [draw.clone() for draw in draws]
             for _ in range(WARM_UP_CALLS):
-                self._call_with(arguments, draws)
+                self._call_with_draws(arguments)
         self._device.synchronize()
 
-    def _call_with(self, arguments: list[Any], draws: list[torch.Tensor]) -> Any:
-        """A call in which random factories give `draws`."""
-        with replaying(draws, copied=False) if draws else contextlib.nullcontext():
+    def _call_with_draws(self, arguments: list[Any]) -> Any:
+        """A call in which random factories give what stands for random numbers."""
+        with replaying(self._draws, copied=False) if self._draws else contextlib.nullcontext():
             return self.reference.module(*arguments)
 
-    def _record(self, arguments: list[Any], draws: list[torch.Tensor]) -> tuple[int, Any]:
+    def _record(self, arguments: list[Any]) -> tuple[int, Any]:
         """Captures through gpu.h, because torch.cuda.graph leaves torch's allocator unusable if it fails."""
         self._device.synchronize()
         failure: Exception | None = None
@@ -213,7 +215,7 @@ class GpuTimedReference(TimedReference):
             self._gpu.begin_capture(stream)
             try:
                 with quiet(self._task.sink), torch.no_grad():
-                    value = self._call_with(arguments, draws)
+                    value = self._call_with_draws(arguments)
             except Exception as error:  # noqa: BLE001 - whatever the task does, the capture must end
                 failure = error
             try:

@@ -186,6 +186,7 @@ class _WiderCopy:
         except Exception as error:
             raise OracleUnavailable(f"the module cannot be copied to {_name(dtype)}: {one_line(error, 120)}") from error
         self._state = [(entry, entry.tensor.detach().clone()) for entry in state_tensors(self._module)[0]]
+        self._native_convolutions = dtype == torch.float64
 
     def _widen(self, tensor: torch.Tensor) -> torch.Tensor:
         """A copy in the dtype. It is always a copy, because the reference may write to its inputs."""
@@ -212,13 +213,30 @@ class _WiderCopy:
         within: contextlib.AbstractContextManager[Any] | None = None,
     ) -> dict[str, torch.Tensor]:
         """Outputs by name, for the same inputs and the same random draws. forward() runs `within` a mode, if one is given."""
+        try:
+            return self._run(inputs, forward_seed, draws, within)
+        except OracleUnavailable as error:
+            # PyTorch's own convolutions may need more memory than those of cuDNN.
+            if not self._native_convolutions or not is_lack_of_memory(str(error)):
+                raise
+            self._native_convolutions = False
+            self._task.device.release_cache()
+            return self._run(inputs, forward_seed, draws, within)
+
+    def _run(
+        self,
+        inputs: CallInputs,
+        forward_seed: int,
+        draws: list[torch.Tensor],
+        within: contextlib.AbstractContextManager[Any] | None,
+    ) -> dict[str, torch.Tensor]:
         self._check_time()
         self._restore()
         task = self._task
         arguments = unflatten(inputs.structure, {name: self._widen(tensor) for name, tensor in inputs.tensors.items()})
         started = time.monotonic()
         deadline = _Deadline(self._budget.seconds - self.spent)
-        convolutions = _NativeConvolutions() if self.dtype == torch.float64 else contextlib.nullcontext()
+        convolutions = _NativeConvolutions() if self._native_convolutions else contextlib.nullcontext()
         try:
             task.device.apply_flags("strict")
             with quiet(task.sink), torch.no_grad(), _default_dtype(self.dtype), deadline, convolutions:

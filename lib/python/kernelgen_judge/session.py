@@ -30,6 +30,8 @@ from .timing import CacheFlusher, TimedReference, bind_to_processors, sample, us
 from .weights import Weights
 
 _MODES = ("full", "sample")
+#: When the reference is called: see CallPreparer.prepare_call.
+_ORDERS = ("before", "after", "never")
 #: With a candidate, the judge sleeps while the candidate and the worker run, and wakes up to colder caches: calls of 25 us took a
 #: third longer than back to back.
 _CANDIDATE_TURN_SECONDS = 3e-4
@@ -74,6 +76,8 @@ class Session:
         self._flusher = CacheFlusher(None)
         #: Calls the reference for the prepared call and returns its nanoseconds, if that call is still pending.
         self._pending_reference: Callable[[], int] | None = None
+        #: False for a prepared call without an answer of the reference.
+        self._is_checkable = True
         self._admission: Admission | None = None
         self._compiled: CompiledReference | None = None
 
@@ -205,7 +209,7 @@ class Session:
         if task.device.is_gpu:
             fitting = min(GPU_SLOTS, GPU_SLOTS_BYTES // slot_bytes)
             return fitting if fitting >= LEAST_GPU_SLOTS else 1
-        tensors = len(task.inputs) + len(task.outputs)
+        tensors = len(task.inputs) + len(task.draws) + len(task.outputs)
         return max(1, min(MAX_SLOTS, SLOTS_BYTES // slot_bytes, MAX_SLOT_TENSORS // tensors))
 
     @staticmethod
@@ -299,6 +303,9 @@ class Session:
     def prepare_call(self, request: dict[str, Any]) -> dict[str, Any]:
         """Fills the arena for one call, or for a series of "calls"."""
         weights, preparer, _ = self._ready()
+        order = request.get("reference") or "before"
+        if order not in _ORDERS:
+            raise RequestError(f"unknown order of the reference: {order!r:.40}")
         weights.restore()
         timed = weights.get(weights.current).timed
         reply = preparer.prepare_call(
@@ -308,7 +315,7 @@ class Session:
             _optional_seed(request.get("seed")),
             bool(request.get("repeat")),
             bool(request.get("canary")),
-            str(request.get("reference") or "before"),
+            order,
             int(request.get("calls") or 1),
         )
         as_graph, weight_set = bool(request.get("graph")), weights.current
@@ -320,6 +327,7 @@ class Session:
             return (preparer.time_replay(timed, weight_set, called) if as_graph else called).reference_ns
 
         self._pending_reference = call_reference if reply.reference_pending else None
+        self._is_checkable = order != "never"
         # The caches are flushed here, because extra work in the runner would show in the worker's clock.
         if not self._loaded().device.is_gpu:
             self._flusher.flush(preparer.exchanged())
@@ -334,8 +342,8 @@ class Session:
     def check(self, request: dict[str, Any]) -> dict[str, Any]:
         """Compares the candidate's outputs. Calls the reference first if it is pending."""
         _, preparer, checker = self._ready()
-        if preparer.current is None:
-            raise RequestError("check comes after prepare_call")
+        if preparer.current is None or not self._is_checkable:
+            raise RequestError("check comes after prepare_call, where the reference is called")
         mode = request.get("mode") or "full"
         if mode not in _MODES:
             raise RequestError(f"unknown mode: {mode!r:.40}")

@@ -87,7 +87,7 @@ function timeSection(time) {
   const parts = [
     ["models", time.model_s],
     ["compilers", time.compiling_s],
-    ["admission of tasks", time.admission_s],
+    ["starting judges and admitting tasks", time.starting_s],
     ["waiting for a judge or device", time.waiting_s],
     ["judging", time.judging_s],
   ].map(([name, seconds]) => ({name, seconds}));

@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <limits>
 
 #include "bench/measurement.hpp"
@@ -56,6 +57,29 @@ TEST_CASE("a judge is asked for when everything else is done, and before that on
   CHECK(prepared(false, true) == Order{"judge", "build", "judge"});
   CHECK(prepared(true, false) == Order{"build", "judge"});
   CHECK(prepared(true, true) == Order{"build", "judge"});
+}
+
+TEST_CASE("waiting for a judge and starting it are phases of their own", "[bench][evaluation][gpu]") {
+  using Phases = std::vector<std::string>;
+  const auto phases = [](bool known, bool cold) {
+    Scene scene;
+    put_on_gpu(scene, 1'000'000, 900'000);
+    scene.known = known;
+    scene.cold = cold;
+    scene.queue = true;
+    const auto record = evaluate(scene, Target::Cuda);
+    REQUIRE(record);
+    Phases found;
+    for (const auto& phase : record->phases) {
+      if (phase.name == k_device_wait_phase) break;
+      if (phase.name != "compile") found.push_back(phase.name);
+    }
+    return found;
+  };
+  CHECK(phases(true, false) == Phases{"wait for the judge"});
+  CHECK(phases(true, true) == Phases{"wait for the judge", "start the judge"});
+  // A task that is not known yet is first asked for without waiting.
+  CHECK(phases(false, false) == Phases{"admit", "wait for the judge", "admit", "wait for the judge"});
 }
 
 TEST_CASE("what does not compile waits for no judge of a task that is known", "[bench][evaluation]") {
@@ -118,6 +142,31 @@ TEST_CASE("an evaluation goes on where its judge is", "[bench][evaluation][gpu]"
     REQUIRE(scene.compiled_requests.size() == 1);
     CHECK(scene.compiled_requests.front().machine == "there");
   }
+}
+
+TEST_CASE("a candidate that draws itself is not compared with a replay that does not", "[bench][evaluation][gpu]") {
+  const auto judged = [](Target target, ForwardRandomness randomness) {
+    Scene scene;
+    put_on_gpu(scene, 1'000'000, 500'000);
+    scene.randomness = randomness;
+    const auto record = evaluate(scene, target);
+    REQUIRE(record);
+    CHECK(record->outcome.to_class() == "correct");
+    return *record;
+  };
+  const auto is_labelled = [](const EvaluationRecord& record) {
+    return std::any_of(record.labels.begin(), record.labels.end(),
+                       [](const auto& label) { return label.starts_with("given draws: "); });
+  };
+  const auto python = judged(Target::Triton, ForwardRandomness::Traced);
+  CHECK_FALSE(python.timing->speedup_device);
+  CHECK(python.timing->speedup_device_reason.starts_with("the candidate draws random numbers"));
+  CHECK_FALSE(is_labelled(python));
+  const auto native = judged(Target::Cuda, ForwardRandomness::Traced);
+  CHECK(native.timing->speedup_device);
+  CHECK(is_labelled(native));
+  CHECK(judged(Target::Triton, ForwardRandomness::None).timing->speedup_device);
+  CHECK_FALSE(is_labelled(judged(Target::Cuda, ForwardRandomness::None)));
 }
 
 TEST_CASE("a reference that cannot be captured leaves the speedup of calls", "[bench][evaluation][gpu]") {

@@ -154,6 +154,9 @@ struct Scene {
   /// before.
   bool queue = false;
   bool known = false;
+  ForwardRandomness randomness = ForwardRandomness::None;
+  /// Its judge has to be started once more.
+  bool cold = false;
   /// The GPU that takes the evaluation over, and whether a runner was taken there.
   std::optional<GpuFacts> moves_to;
   bool ran_there = false;
@@ -296,9 +299,12 @@ class FakeWorld final : public JudgeSource,
   }
   Result<std::unique_ptr<JudgeSession>> try_open(const JudgeTask& task, std::stop_token stop) override {
     if (scene_.queue) return std::unique_ptr<JudgeSession>();
-    return open(task, std::move(stop));
+    return open(
+        task, [] {}, std::move(stop));
   }
-  Result<std::unique_ptr<JudgeSession>> open(const JudgeTask& task, std::stop_token) override {
+  Result<std::unique_ptr<JudgeSession>> open(const JudgeTask& task, const std::function<void()>& on_start,
+                                             std::stop_token) override {
+    if (!scene_.known || scene_.cold) on_start();
     scene_.prepared.emplace_back("judge");
     scene_.opened_on.push_back(task.device ? task.device->uuid : "");
     if (scene_.judge_refuses) return *scene_.judge_refuses;
@@ -308,6 +314,7 @@ class FakeWorld final : public JudgeSource,
     session->reference_times = &scene_.reference_times;
     session->admission = scene_.admission;
     session->description.facts = scene_.facts;
+    session->description.randomness = scene_.randomness;
     session->layout.output_bytes = scene_.output_bytes;
     session->layout.slots = scene_.slots;
     session->launch = scene_.launch;

@@ -8,7 +8,7 @@ namespace {
 
 Result<std::optional<ReferenceTime>> time_alone(Scene& scene, bool on_gpu) {
   FakeWorld world(scene);
-  auto session = world.open({}, {});
+  auto session = world.open({}, [] {}, {});
   return time_reference_alone(**session, world, on_gpu, {});
 }
 

@@ -123,19 +123,20 @@ TEST_CASE("the phases of an evaluation by what they are spent on", "[report][fig
                                      {"build ahead", 250},
                                      {"compile for sm_100", 250},
                                      {"wait for the judge", 4000},
+                                     {"start the judge", 500},
                                      {std::string(k_device_wait_phase), 1000},
                                      {"correctness", 600},
                                      {"device timing", 400}});
-  CHECK(is_equal(time.admission, 2));
+  CHECK(is_equal(time.starting, 2.5));
   CHECK(is_equal(time.compiling, 1));
   CHECK(is_equal(time.waiting, 5));
   CHECK(is_equal(time.judging, 1));
-  CHECK(is_equal(time.without_waiting(), 4));
+  CHECK(is_equal(time.without_waiting(), 4.5));
 }
 
 TEST_CASE("the time of models and evaluations", "[report][figures]") {
   auto run = run_with("a", 3, 1);
-  run.attempts[0].time = EvaluationTime{.compiling = 1, .waiting = 30, .admission = 2, .judging = 3};
+  run.attempts[0].time = EvaluationTime{.compiling = 1, .waiting = 30, .starting = 2, .judging = 3};
   run.attempts[1].time = EvaluationTime{.judging = 10};
   run.requests.resize(2);
   run.requests[0].latency_seconds = 20;
@@ -143,7 +144,7 @@ TEST_CASE("the time of models and evaluations", "[report][figures]") {
   CHECK(is_equal(figures.model, 20));
   CHECK(is_equal(figures.evaluations.compiling, 1));
   CHECK(is_equal(figures.evaluations.waiting, 30));
-  CHECK(is_equal(figures.evaluations.admission, 2));
+  CHECK(is_equal(figures.evaluations.starting, 2));
   CHECK(is_equal(figures.evaluations.judging, 13));
   CHECK(is_equal(figures.median.value(), 8));
   CHECK(is_equal(figures.upper_decile.value(), 9.6));
