@@ -63,7 +63,7 @@ def example_kernels():
     for folder in "kernels", "tutorial":
         for path in sorted((ARGUMENTS.source / "examples" / folder).iterdir()):
             origin = f"examples/{folder}/{path.name}"
-            if path.suffix != ".jsonl" and origin != TUTORIAL_TASK:
+            if path.is_file() and path.suffix != ".jsonl" and origin != TUTORIAL_TASK:
                 yield origin, path.read_text(), origin
 
 
