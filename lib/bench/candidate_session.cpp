@@ -93,7 +93,8 @@ Result<EarlyVerdict> CandidateSession::rehearse(std::int64_t reference_ns) {
   // Nothing is checked, so the judge would call a long reference for nothing.
   const CallRequest single{.distribution = std::string(k_own_distribution),
                            .freshness = Freshness::Canary,
-                           .order = reference_ns > k_short_call_ns ? ReferenceOrder::Never : ReferenceOrder::Before};
+                           .order = reference_ns > k_short_call_ns ? ReferenceOrder::Never : ReferenceOrder::Before,
+                           .gives_draws = is_native()};
   const auto start = backends_.now();
   for (int i = 1; i <= k_rehearsals; ++i) {
     if (i > k_fewest_rehearsals && backends_.now() - start > k_rehearsal_time) break;
@@ -158,11 +159,12 @@ Result<EarlyVerdict> CandidateSession::rehearse_replayed_series() {
   return EarlyVerdict();
 }
 
-CallRequest CandidateSession::replayed_series(int calls, bool is_new) {
+CallRequest CandidateSession::replayed_series(int calls, bool is_new) const {
   return {.distribution = std::string(k_own_distribution),
           .freshness = is_new ? Freshness::Canary : Freshness::Repeat,
           .mode = CallMode::Graph,
-          .calls = calls};
+          .calls = calls,
+          .gives_draws = is_native()};
 }
 
 int CandidateSession::plan_series() {
@@ -177,7 +179,8 @@ CallRequest CandidateSession::timed_call(int number, CallMode mode, int calls) c
           .freshness = Freshness::Canary,
           .mode = mode,
           .order = number % 2 == 0 ? ReferenceOrder::After : ReferenceOrder::Before,
-          .calls = calls};
+          .calls = calls,
+          .gives_draws = is_native()};
 }
 
 Result<EarlyVerdict> CandidateSession::match_weights(std::optional<WeightReport>& report) {
@@ -250,13 +253,14 @@ Result<EarlyVerdict> CandidateSession::switch_weights(int set) {
 }
 
 Result<CaseResult> CandidateSession::call(const std::string& distribution, Freshness freshness) {
-  return call_and_compare({.distribution = distribution, .freshness = freshness}, Allocations::Poisoned,
-                          CallMode::Eager);
+  return call_and_compare({.distribution = distribution, .freshness = freshness, .gives_draws = is_native()},
+                          Allocations::Poisoned, CallMode::Eager);
 }
 
 Result<CaseResult> CandidateSession::call_as_timed(const std::string& distribution, CallMode mode) {
-  return call_and_compare({.distribution = distribution, .freshness = Freshness::New, .calls = series_},
-                          Allocations::Plain, mode);
+  return call_and_compare(
+      {.distribution = distribution, .freshness = Freshness::New, .calls = series_, .gives_draws = is_native()},
+      Allocations::Plain, mode);
 }
 
 Result<CaseResult> CandidateSession::call_and_compare(const CallRequest& request, Allocations allocations,
@@ -341,8 +345,9 @@ Result<std::variant<TimedPair, Outcome>> CandidateSession::time_pair(int number,
 Result<std::optional<std::string>> CandidateSession::try_replay() {
   // Work that the capture misses runs during the capture, so the first replay would look right.
   for (int i = 0; i < k_tried_replays; ++i) {
-    KERNELGEN_TRY(auto refused,
-                  replay_once({.distribution = std::string(k_own_distribution), .mode = CallMode::Graph}));
+    KERNELGEN_TRY(auto refused, replay_once({.distribution = std::string(k_own_distribution),
+                                             .mode = CallMode::Graph,
+                                             .gives_draws = is_native()}));
     if (refused) return refused;
   }
   return std::optional<std::string>();

@@ -103,7 +103,7 @@ class CandidateSession {
   [[nodiscard]] CallRequest timed_call(int number, CallMode mode, int calls) const;
   Result<std::variant<TimedPair, Outcome>> time_pair(int number, CallMode reference, CallMode candidate, int wanted);
   /// A request for a series that is replayed; not new: the same inputs once more.
-  [[nodiscard]] static CallRequest replayed_series(int calls, bool is_new);
+  [[nodiscard]] CallRequest replayed_series(int calls, bool is_new) const;
   Result<EarlyVerdict> construct(int set, const WeightDraw& draw, std::uint64_t& state_bytes);
   /// What is found of the reference's weights in a ModelNew, and how large its own may be.
   struct StateTransfer {

@@ -154,6 +154,8 @@ struct CallRequest {
   ReferenceOrder order = ReferenceOrder::Before;
   /// Number of calls in a series. A judge prepares fewer where there are fewer slots.
   int calls = 1;
+  /// Whether the candidate gets what forward() draws, as native ones do.
+  bool gives_draws = true;
   friend bool operator==(const CallRequest&, const CallRequest&) = default;
 };
 

@@ -303,6 +303,7 @@ class JudgeProcess final : public Judge {
             {"graph", request.mode == CallMode::Graph},
             {"reference", name_of(request.order)},
             {"calls", request.calls},
+            {"draws", request.gives_draws},
             {"repeat", request.freshness == Freshness::Repeat},
             {"canary", request.freshness == Freshness::Canary}};
   }

@@ -228,6 +228,32 @@ class StagerTest(unittest.TestCase):
         with self.assertRaisesRegex(RequestError, "unknown order of the reference: 'later'"):
             judge.prepare_call({"reference": "later"})
 
+    def test_given_draws_may_not_be_written(self) -> None:
+        self.judge, arena = session(TASK.replace("self.bn(x) @ y", "x @ y + torch.randn(16)"))
+        self.addCleanup(os.close, arena)
+        for changed, kind in ((None, "correct"), (0, "mutated_input"), (2, "mutated_input")):
+            self.judge.prepare_call({"calls": 3})
+            answer(self.judge)
+            preparer = self.judge._preparer
+            if changed is not None:
+                segment = self.judge._layout.of("draw", slot=preparer.slots[changed])[0]
+                preparer._arena.view(segment)[5] += 1
+            outcome = self.judge.check({"mode": "full"})["outcome"]
+            self.assertEqual(outcome["kind"], kind)
+            self.assertEqual("draws[0]" in outcome["message"], changed is not None)
+
+    def test_a_candidate_that_draws_itself_finds_no_draws(self) -> None:
+        self.judge, arena = session(TASK.replace("self.bn(x) @ y", "x @ y + torch.randn(16)"))
+        self.addCleanup(os.close, arena)
+        self.judge.prepare_call({"draws": False})
+        preparer = self.judge._preparer
+        segment = self.judge._layout.of("draw", slot=preparer.current.slot)[0]
+        self.assertFalse(torch.equal(preparer._arena.view(segment), preparer.current.expected.draws[0]))
+        # What lies there instead does not matter.
+        preparer._arena.view(segment)[5] += 1
+        answer(self.judge)
+        self.assertEqual(self.kind(), "correct")
+
     def test_slots_count_the_tensors_that_are_drawn(self) -> None:
         judge, arena = session(TASK.replace("self.bn(x) @ y", "x @ y + sum(torch.randn(16) for _ in range(200))"))
         self.addCleanup(os.close, arena)

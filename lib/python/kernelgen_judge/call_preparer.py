@@ -20,7 +20,7 @@ from .device_memory import GUARD, PaddingPattern, private_memory
 from .exchange import Layout, Memory, Padding, Placed, Segment, as_signed, make_layout, poison_word, same_bytes
 from .task import CallInputs, Task
 from .timing import TimedReference, memory_range
-from .values import Flat, assign, unflatten
+from .values import Flat, assign, same_bits, unflatten
 
 POOL_SETS = 3
 POOL_BYTES = 2 << 30
@@ -177,6 +177,8 @@ class CallPreparer:
         self.current: InputSet | None = None
         #: The answer to the call before the current one, to recognize a stale result.
         self.previous: Flat | None = None
+        #: True while the arena holds what forward() draws.
+        self._gives_draws = True
         self._draw_seconds = 0.0
         #: Canary calls since the last one with all new inputs.
         self._known_calls = 0
@@ -203,11 +205,13 @@ class CallPreparer:
         canary: bool,
         order: str = "before",
         calls: int = 1,
+        gives_draws: bool = True,
     ) -> PreparedCall:
         """Fills the arena for one call, or for a series of as many as there are slots for. Raises TaskError for what the task's own
         code does.
 
         `order`: the reference is called "before" the candidate, "after" it, or "never", where nothing will be checked.
+        `gives_draws`: the candidate gets what forward() draws. Others shall not find it in the arena.
         """
         previous = self.current.expected if self.current is not None else None
         forward_seed = secret_seed()
@@ -233,7 +237,7 @@ class CallPreparer:
                 self._record_draws(reference, weight_set, forward_seed)
             if not reference_pending:
                 nanoseconds = self._call(reference, weight_set, forward_seed)
-        self.current = self.series[0]
+        self.current, self._gives_draws = self.series[0], gives_draws
         if previous is not None and previous is not self.current.expected:
             self.previous = previous.outputs
         for chosen, changes in changed:
@@ -377,10 +381,20 @@ class CallPreparer:
         # The contents are known again once a check has found them unchanged.
         slot.holds = None
 
+    def _given_draws(self, chosen: InputSet) -> list[tuple[Segment, torch.Tensor]]:
+        """The places of draws that the candidate gets, and what they hold before the call."""
+        if not self._gives_draws or chosen.expected is None:
+            return []
+        return list(zip(self._slots[chosen.slot].draws, chosen.expected.draws))
+
     def _write_draws(self, chosen: InputSet) -> None:
-        if chosen.expected is not None:
-            for segment, draw in zip(self._slots[chosen.slot].draws, chosen.expected.draws):
-                assign(self._arena.view(segment), draw)
+        for segment, draw in self._given_draws(chosen):
+            assign(self._arena.view(segment), draw)
+
+    def _changed_draws(self) -> list[str]:
+        """Names of given draws in the arena that were changed."""
+        pairs = [pair for chosen in self.series for pair in self._given_draws(chosen)]
+        return [segment.name for segment, draw in pairs if not same_bits(self._arena.view(segment), self._task.device.move(draw))]
 
     # -- graphs: on a GPU only ------------------------------------------------------------------------------------
 
@@ -408,4 +422,4 @@ class CallPreparer:
             if not changed:
                 slot.holds = chosen
             names.update(dict.fromkeys(changed))
-        return [name for name in names if name not in allowed]
+        return [name for name in dict.fromkeys([*names, *self._changed_draws()]) if name not in allowed]

@@ -20,6 +20,7 @@ from .call_preparer import POOL_SETS, InputSet, CallPreparer, PreparedCall, _Cha
 from .task import Task
 from .device_probe import PROBE_BYTES
 from .timing import TimedReference
+from .values import differ_in_bits
 
 #: Memory for a runner's own outputs, relative to their size, including fragmentation.
 _RUNNER_OUTPUTS = 1.25
@@ -162,8 +163,11 @@ class GpuCallPreparer(CallPreparer):
     # -- afterwards -----------------------------------------------------------------------------------------------
 
     def flags(self) -> list[torch.Tensor]:
-        """Booleans on the device that tell whether padding, or an input that no prepared call may write, has changed."""
-        return [self.padding.flag(), *(flag for chosen in self.series for flag in self._mirror_of(chosen)[1].flags())]
+        """Booleans on the device that tell whether padding, or an input or draw that no prepared call may write, has changed."""
+        inputs = (flag for chosen in self.series for flag in self._mirror_of(chosen)[1].flags())
+        given = (pair for chosen in self.series for pair in self._given_draws(chosen))
+        move, view = self._task.device.move, self._arena.view
+        return [self.padding.flag(), *inputs, *(differ_in_bits(view(segment), move(draw)) for segment, draw in given)]
 
     def unchanged(self) -> None:
         """Notes that `flags` were read and none was set."""
@@ -173,6 +177,7 @@ class GpuCallPreparer(CallPreparer):
 
     def changed_inputs(self) -> list[str]:
         names = [segment.name for chosen in self.series for segment, _ in self._mirror_of(chosen)[1].differing()]
+        names += self._changed_draws()
         if not names:
             self.unchanged()
         return list(dict.fromkeys(names))

@@ -317,6 +317,7 @@ class Session:
             bool(request.get("canary")),
             order,
             int(request.get("calls") or 1),
+            bool(request.get("draws", True)),
         )
         as_graph, weight_set = bool(request.get("graph")), weights.current
         if as_graph and not reply.reference_pending:
@@ -413,7 +414,7 @@ class Session:
         if sleeps:
             time.sleep(_CANDIDATE_TURN_SECONDS)
         order = "after" if sleeps and turn % 2 == 0 else "before"
-        reply = preparer.prepare_call(timed, weights.current, "own", None, False, True, order, calls)
+        reply = preparer.prepare_call(timed, weights.current, "own", None, False, True, order, calls, False)
         if reply.reference_pending:
             time.sleep(_CANDIDATE_TURN_SECONDS)
             reply = preparer.call_reference(timed, weights.current, reply)

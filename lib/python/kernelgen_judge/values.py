@@ -269,10 +269,17 @@ def same_bits(left: torch.Tensor, right: torch.Tensor) -> bool:
     """Equal shape, dtype and bytes: NaN equals the same NaN, 0.0 differs from -0.0."""
     if left.shape != right.shape or left.dtype != right.dtype:
         return False
-    if left.numel() == 0:
-        return True
-    a, b = left.contiguous(), right.contiguous()
-    if a.dtype == torch.bool:
-        return torch.equal(a, b)
-    width = {1: torch.uint8, 2: torch.int16, 4: torch.int32, 8: torch.int64}[min(a.element_size(), 8)]
-    return torch.equal(a.reshape(-1).view(width), b.reshape(-1).view(width))
+    return left.numel() == 0 or torch.equal(_bits(left), _bits(right))
+
+
+def differ_in_bits(left: torch.Tensor, right: torch.Tensor) -> torch.Tensor:
+    """A boolean on the tensors' device, for tensors of equal shape and dtype."""
+    return (_bits(left) != _bits(right)).any()
+
+
+def _bits(tensor: torch.Tensor) -> torch.Tensor:
+    """The bytes of a tensor as integers."""
+    flat = tensor.contiguous().reshape(-1)
+    if flat.dtype == torch.bool or flat.numel() == 0:
+        return flat
+    return flat.view({1: torch.uint8, 2: torch.int16, 4: torch.int32, 8: torch.int64}[min(flat.element_size(), 8)])
