@@ -93,8 +93,7 @@ Result<EarlyVerdict> CandidateSession::rehearse(std::int64_t reference_ns) {
   // Nothing is checked, so the judge would call a long reference for nothing.
   const CallRequest single{.distribution = std::string(k_own_distribution),
                            .freshness = Freshness::Canary,
-                           .order = reference_ns > k_short_call_ns ? ReferenceOrder::Never : ReferenceOrder::Before,
-                           .gives_draws = is_native()};
+                           .order = reference_ns > k_short_call_ns ? ReferenceOrder::Never : ReferenceOrder::Before};
   const auto start = backends_.now();
   for (int i = 1; i <= k_rehearsals; ++i) {
     if (i > k_fewest_rehearsals && backends_.now() - start > k_rehearsal_time) break;
@@ -118,7 +117,7 @@ Result<EarlyVerdict> CandidateSession::rehearse(std::int64_t reference_ns) {
 
 Result<EarlyVerdict> CandidateSession::rehearse_once(const CallRequest& request, std::int64_t work_ns,
                                                      std::vector<Rehearsal>& rehearsals) {
-  KERNELGEN_TRY(const auto prepared, judge().prepare_call(request));
+  KERNELGEN_TRY(const auto prepared, prepare(request));
   [[maybe_unused]] const auto before = runner_->take_overrun_ns();
   const auto rehearsed =
       runner_->rehearse(prepared.series, CallMode::Eager, std::chrono::nanoseconds(work_ns), options_.call_timeout);
@@ -144,7 +143,7 @@ Result<EarlyVerdict> CandidateSession::rehearse_replayed_series() {
     for (int i = 0; i < k_replayed_series; ++i) {
       auto request = replayed_series(calls, i == 0);
       request.order = ReferenceOrder::Never;
-      KERNELGEN_TRY(const auto prepared, judge().prepare_call(request));
+      KERNELGEN_TRY(const auto prepared, prepare(request));
       [[maybe_unused]] const auto before = runner_->take_overrun_ns();
       const auto rehearsed =
           runner_->rehearse(prepared.series, CallMode::Graph, std::chrono::nanoseconds::zero(), options_.call_timeout);
@@ -159,12 +158,16 @@ Result<EarlyVerdict> CandidateSession::rehearse_replayed_series() {
   return EarlyVerdict();
 }
 
-CallRequest CandidateSession::replayed_series(int calls, bool is_new) const {
+Result<PreparedCall> CandidateSession::prepare(CallRequest request) {
+  request.gives_draws = is_native();
+  return judge().prepare_call(request);
+}
+
+CallRequest CandidateSession::replayed_series(int calls, bool is_new) {
   return {.distribution = std::string(k_own_distribution),
           .freshness = is_new ? Freshness::Canary : Freshness::Repeat,
           .mode = CallMode::Graph,
-          .calls = calls,
-          .gives_draws = is_native()};
+          .calls = calls};
 }
 
 int CandidateSession::plan_series() {
@@ -253,19 +256,18 @@ Result<EarlyVerdict> CandidateSession::switch_weights(int set) {
 }
 
 Result<CaseResult> CandidateSession::call(const std::string& distribution, Freshness freshness) {
-  return call_and_compare({.distribution = distribution, .freshness = freshness, .gives_draws = is_native()},
-                          Allocations::Poisoned, CallMode::Eager);
+  return call_and_compare({.distribution = distribution, .freshness = freshness}, Allocations::Poisoned,
+                          CallMode::Eager);
 }
 
 Result<CaseResult> CandidateSession::call_as_timed(const std::string& distribution, CallMode mode) {
-  return call_and_compare(
-      {.distribution = distribution, .freshness = Freshness::New, .calls = series_, .gives_draws = is_native()},
-      Allocations::Plain, mode);
+  return call_and_compare({.distribution = distribution, .freshness = Freshness::New, .calls = series_},
+                          Allocations::Plain, mode);
 }
 
 Result<CaseResult> CandidateSession::call_and_compare(const CallRequest& request, Allocations allocations,
                                                       CallMode mode) {
-  KERNELGEN_TRY(auto prepared, judge().prepare_call(request));
+  KERNELGEN_TRY(auto prepared, prepare(request));
   const auto answer = run(prepared, allocations, mode);
   CaseResult result{
       .distribution = request.distribution, .seed = prepared.seed, .weight_set = weight_set_, .call = ++call_};
@@ -299,7 +301,7 @@ Result<std::variant<TimedPair, Outcome>> CandidateSession::separate_pair(int num
 Result<std::variant<TimedPair, Outcome>> CandidateSession::time_pair(int number, CallMode reference, CallMode candidate,
                                                                      int wanted) {
   using Answer = std::variant<TimedPair, Outcome>;
-  KERNELGEN_TRY(auto prepared, judge().prepare_call(timed_call(number, reference, wanted)));
+  KERNELGEN_TRY(auto prepared, prepare(timed_call(number, reference, wanted)));
   const auto answer = run(prepared, Allocations::Plain, candidate);
   KERNELGEN_TRY(auto ended, verdict_of_answer(answer, RunnerStep::Run));
   if (ended) return Answer(*std::move(ended));
@@ -345,9 +347,8 @@ Result<std::variant<TimedPair, Outcome>> CandidateSession::time_pair(int number,
 Result<std::optional<std::string>> CandidateSession::try_replay() {
   // Work that the capture misses runs during the capture, so the first replay would look right.
   for (int i = 0; i < k_tried_replays; ++i) {
-    KERNELGEN_TRY(auto refused, replay_once({.distribution = std::string(k_own_distribution),
-                                             .mode = CallMode::Graph,
-                                             .gives_draws = is_native()}));
+    KERNELGEN_TRY(auto refused,
+                  replay_once({.distribution = std::string(k_own_distribution), .mode = CallMode::Graph}));
     if (refused) return refused;
   }
   return std::optional<std::string>();
@@ -377,7 +378,7 @@ Result<std::variant<ReplayedSeries, std::string>> CandidateSession::time_replaye
 
 Result<std::optional<std::string>> CandidateSession::replay_once(const CallRequest& request) {
   using Refused = std::optional<std::string>;
-  KERNELGEN_TRY(auto prepared, judge().prepare_call(request));
+  KERNELGEN_TRY(auto prepared, prepare(request));
   [[maybe_unused]] const auto before = runner_->take_overrun_ns();
   const auto answer = run(prepared, Allocations::Plain, CallMode::Graph);
   if (stop_.stop_requested()) return Error{ErrorCode::Cancelled, "the evaluation was cancelled"};

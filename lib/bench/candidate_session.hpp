@@ -64,6 +64,10 @@ class CandidateSession {
   /// Makes a timed call, or a series of them, of reference and candidate each, on the same inputs. `number` counts from
   /// 1.
   Result<std::variant<TimedPair, Outcome>> timed_pair(int number, CallMode reference, CallMode candidate);
+  /// True if the candidate draws the random numbers of forward() itself; a native one gets them.
+  [[nodiscard]] bool draws_itself() const {
+    return !is_native() && task_.description.randomness == ForwardRandomness::Traced;
+  }
   /// True if short calls are timed in series.
   [[nodiscard]] bool is_in_series() const { return series_ > 1; }
   /// The same with one call each. Its inputs are there only when the call before it has ended. The candidate's time is
@@ -100,10 +104,12 @@ class CandidateSession {
   /// Makes a call, or a series, of a function that works for a while.
   Result<EarlyVerdict> rehearse_once(const CallRequest& request, std::int64_t work_ns,
                                      std::vector<Rehearsal>& rehearsals);
+  /// Has the judge prepare a call for a candidate of this kind.
+  Result<PreparedCall> prepare(CallRequest request);
   [[nodiscard]] CallRequest timed_call(int number, CallMode mode, int calls) const;
   Result<std::variant<TimedPair, Outcome>> time_pair(int number, CallMode reference, CallMode candidate, int wanted);
   /// A request for a series that is replayed; not new: the same inputs once more.
-  [[nodiscard]] CallRequest replayed_series(int calls, bool is_new) const;
+  [[nodiscard]] static CallRequest replayed_series(int calls, bool is_new);
   Result<EarlyVerdict> construct(int set, const WeightDraw& draw, std::uint64_t& state_bytes);
   /// What is found of the reference's weights in a ModelNew, and how large its own may be.
   struct StateTransfer {
@@ -117,9 +123,6 @@ class CandidateSession {
   /// A Python candidate that draws random numbers is seeded once for a series, and need not leave the generator as the
   /// reference does.
   [[nodiscard]] int max_series() const { return on_device() || draws_itself() ? 1 : task_.layout.slots; }
-  [[nodiscard]] bool draws_itself() const {
-    return !is_native() && task_.description.randomness == ForwardRandomness::Traced;
-  }
   Result<CaseResult> call_and_compare(const CallRequest& request, Allocations allocations, CallMode mode);
   RunnerAnswer run(const PreparedCall& prepared, Allocations allocations, CallMode mode);
   /// Limits of a step in which a Python candidate may build, within the rest of its build time.

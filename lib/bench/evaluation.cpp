@@ -128,16 +128,18 @@ class Evaluation {
 
   template <class Work>
   auto timed_in(std::vector<Phase>& phases, std::string phase, Work work) -> decltype(work()) {
-    if (progress_) progress_({phase, ""});
     const MeasuredPhase measured(*this, phases, std::move(phase));
     return work();
   }
 
-  /// Adds its own lifetime to the record.
+  /// Tells that a phase begins, and adds its own lifetime to the record.
   class MeasuredPhase {
    public:
     MeasuredPhase(Evaluation& evaluation, std::vector<Phase>& phases, std::string name)
-        : evaluation_(evaluation), phases_(phases), name_(std::move(name)), start_(evaluation.backends_.now()) {}
+        : evaluation_(evaluation), phases_(phases), name_(std::move(name)) {
+      if (evaluation_.progress_) evaluation_.progress_({name_, ""});
+      start_ = evaluation_.backends_.now();
+    }
     MeasuredPhase(const MeasuredPhase&) = delete;
     MeasuredPhase& operator=(const MeasuredPhase&) = delete;
     ~MeasuredPhase() {
@@ -221,7 +223,6 @@ class Evaluation {
     std::optional<MeasuredPhase> phase;
     const auto enter = [&](std::string_view name) {
       phase.reset();
-      if (progress_) progress_({std::string(name), ""});
       phase.emplace(*this, record_.phases, std::string(name));
     };
     enter("wait for the judge");
@@ -390,7 +391,7 @@ class Evaluation {
       record_.timing->speedup_device_reason = "the CPU has no device clock; the speed-up of a call counts";
       return EarlyVerdict();
     }
-    if (session_->description.randomness == ForwardRandomness::Traced && kind_ != RunnerKind::Native) {
+    if (candidate_->draws_itself()) {
       record_.timing->speedup_device_reason =
           "the candidate draws random numbers in its replay, and the reference's has them put in place";
       return EarlyVerdict();

@@ -21,6 +21,12 @@
 
 namespace kernelgen {
 inline namespace v0 {
+
+template <>
+inline constexpr auto names_of<ReferenceOrder> = make_names<ReferenceOrder>({{ReferenceOrder::Before, "before"},
+                                                                             {ReferenceOrder::After, "after"},
+                                                                             {ReferenceOrder::Never, "never"}});
+
 namespace {
 
 namespace json = boost::json;
@@ -78,18 +84,6 @@ json::value device_value(const std::optional<JudgeDevice>& device) {
           {"l2_bytes", device->l2_bytes},
           {"bytes_per_second", device->bytes_per_second},
           {"memory_sharing", device->memory_sharing}};
-}
-
-std::string_view name_of(ReferenceOrder order) {
-  switch (order) {
-    case ReferenceOrder::Before:
-      return "before";
-    case ReferenceOrder::After:
-      return "after";
-    case ReferenceOrder::Never:
-      return "never";
-  }
-  return {};
 }
 
 class JudgeProcess final : public Judge {
@@ -301,7 +295,7 @@ class JudgeProcess final : public Judge {
     return {{"distribution", request.distribution},
             {"seed", nullptr},
             {"graph", request.mode == CallMode::Graph},
-            {"reference", name_of(request.order)},
+            {"reference", names_of<ReferenceOrder>.name(request.order)},
             {"calls", request.calls},
             {"draws", request.gives_draws},
             {"repeat", request.freshness == Freshness::Repeat},

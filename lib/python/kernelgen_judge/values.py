@@ -19,6 +19,8 @@ from typing import Any, Callable
 
 import torch
 
+from kernelgen_common import dtypes
+
 from .errors import TaskError
 
 DTYPES: dict[str, torch.dtype] = {
@@ -269,7 +271,7 @@ def same_bits(left: torch.Tensor, right: torch.Tensor) -> bool:
     """Equal shape, dtype and bytes: NaN equals the same NaN, 0.0 differs from -0.0."""
     if left.shape != right.shape or left.dtype != right.dtype:
         return False
-    return left.numel() == 0 or torch.equal(_bits(left), _bits(right))
+    return torch.equal(_bits(left), _bits(right))
 
 
 def differ_in_bits(left: torch.Tensor, right: torch.Tensor) -> torch.Tensor:
@@ -278,8 +280,5 @@ def differ_in_bits(left: torch.Tensor, right: torch.Tensor) -> torch.Tensor:
 
 
 def _bits(tensor: torch.Tensor) -> torch.Tensor:
-    """The bytes of a tensor as integers."""
-    flat = tensor.contiguous().reshape(-1)
-    if flat.dtype == torch.bool or flat.numel() == 0:
-        return flat
-    return flat.view({1: torch.uint8, 2: torch.int16, 4: torch.int32, 8: torch.int64}[min(flat.element_size(), 8)])
+    """The elements as integers; booleans, which may be any byte, as they are."""
+    return tensor if tensor.dtype == torch.bool else dtypes.bits(tensor.contiguous())
