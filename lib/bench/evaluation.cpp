@@ -184,6 +184,8 @@ class Evaluation {
       record_.labels.push_back(*std::move(label));
   }
 
+  using Known = std::optional<AdmittedTask>;
+
   /// Compiles, and then opens the judge. The judge is opened last, because an open judge blocks its device.
   Result<EarlyVerdict> compile_and_open() {
     const auto task = judge_task(request_.task, options_, backends_.device.gpu);
@@ -195,8 +197,7 @@ class Evaluation {
     const std::stop_callback stopped(stop_, [&] { compiler_stop.request_stop(); });
     auto compiling = std::async(std::launch::async, [&, token = compiler_stop.get_token()] { return compile(token); });
     // A task that is not known yet is admitted while the compiler runs, unless another evaluation needs the device.
-    auto admitted =
-        known ? Result<Known>(known) : timed("admit", [&] { return task_of(backends_.judges.try_open(task, stop_)); });
+    auto admitted = known ? Result<Known>(known) : admit(task);
     if (!admitted) compiler_stop.request_stop();
     auto compiled = timed("compile", [&] { return compiling.get(); });
     if (!admitted) return std::move(admitted).error();
@@ -217,18 +218,41 @@ class Evaluation {
     return EarlyVerdict();
   }
 
+  /// Admits the task while the compiler runs. Nothing where it needs the device for itself, which others use.
+  Result<Known> admit(const JudgeTask& task) {
+    KERNELGEN_TRY(auto at_once, timed("admit", [&] { return task_of(backends_.judges.try_open(task, stop_)); }));
+    if (at_once) return Known(std::move(at_once));
+    WaitForJudge phase(*this, "admit");
+    return backends_.judges.admit(task, phase.on_start(), stop_);
+  }
+
+  /// The phase "wait for the judge", and the one that comes after it if a judge has to be started.
+  class WaitForJudge {
+   public:
+    WaitForJudge(Evaluation& evaluation, std::string_view starting) : evaluation_(evaluation), starting_(starting) {
+      enter("wait for the judge");
+    }
+    /// Begins the second phase. It must not be called after this object's end.
+    [[nodiscard]] std::function<void()> on_start() {
+      return [this] { enter(starting_); };
+    }
+
+   private:
+    void enter(std::string_view name) {
+      phase_.reset();
+      phase_.emplace(evaluation_, evaluation_.record_.phases, std::string(name));
+    }
+    Evaluation& evaluation_;
+    std::string_view starting_;
+    std::optional<MeasuredPhase> phase_;
+  };
+
   /// Waits for a judge, and goes on on its device. If a judge has to be started, that is a phase of its own,
   /// `starting`.
   Result<std::unique_ptr<JudgeSession>> open_judge(std::string_view starting) {
-    std::optional<MeasuredPhase> phase;
-    const auto enter = [&](std::string_view name) {
-      phase.reset();
-      phase.emplace(*this, record_.phases, std::string(name));
-    };
-    enter("wait for the judge");
-    KERNELGEN_TRY(auto session,
-                  backends_.judges.open(
-                      judge_task(request_.task, options_, backends_.device.gpu), [&] { enter(starting); }, stop_));
+    WaitForJudge phase(*this, starting);
+    KERNELGEN_TRY(auto session, backends_.judges.open(judge_task(request_.task, options_, backends_.device.gpu),
+                                                      phase.on_start(), stop_));
     if (session->moved_to) {
       backends_.device = *session->moved_to;
       record_.environment.device = backends_.device.gpu->to_line();
@@ -237,8 +261,6 @@ class Evaluation {
     }
     return session;
   }
-
-  using Known = std::optional<AdmittedTask>;
 
   /// The results of admission from an opened session, which then ends. Its judge stays warm.
   static Result<Known> task_of(Result<std::unique_ptr<JudgeSession>> opened) {

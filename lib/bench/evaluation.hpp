@@ -109,7 +109,11 @@ class JudgeSource {
                                                      std::stop_token stop) = 0;
   /// Opens a session on the task's device at once, or returns null if another one is open or waited for.
   virtual Result<std::unique_ptr<JudgeSession>> try_open(const JudgeTask& task, std::stop_token stop) = 0;
-  /// The results of admitting a task that was opened before, on its device or an equal one.
+  /// Admits a task beside others, so that no judge is used meanwhile; it may wait. Nothing where the task needs the
+  /// device for itself. `on_start` is as in open().
+  virtual Result<std::optional<AdmittedTask>> admit(const JudgeTask& task, const std::function<void()>& on_start,
+                                                    std::stop_token stop) = 0;
+  /// The results of admitting a task before, on its device or an equal one.
   virtual std::optional<AdmittedTask> known(const JudgeTask& task) = 0;
 };
 

@@ -139,6 +139,10 @@ class PlacedJudges final : public JudgeSource {
   Result<std::unique_ptr<JudgeSession>> try_open(const JudgeTask& task, std::stop_token stop) override {
     return pool_.try_open({task, placed_.device->gate.get()}, std::move(stop));
   }
+  Result<std::optional<AdmittedTask>> admit(const JudgeTask& task, const std::function<void()>& on_start,
+                                            std::stop_token stop) override {
+    return pool_.admit({.task = task, .gate = placed_.device->gate.get(), .on_start = on_start}, std::move(stop));
+  }
   std::optional<AdmittedTask> known(const JudgeTask& task) override { return pool_.known(task); }
 
  private:
@@ -405,14 +409,26 @@ class Evaluator final : public LocalBenchmarker {
 
   Result<TaskDescription> describe_on(const Device& device, const TaskSource& task, const EvaluationOptions& options,
                                       std::stop_token stop) {
+    const bool is_timed = options.mode == EvaluationMode::Full;
     std::vector<JudgePlace> here{{judge_task(task, options, device.gpu), device.gate.get()}};
-    auto opened = judges_->open(here, {}, stop);
-    KERNELGEN_TRY(const auto session, std::move(opened.session));
-    auto description = session->description;
-    description.labels = session->admission.labels;
+    KERNELGEN_TRY(auto session, judges_->try_open(here.front(), stop));
+    std::optional<AdmittedTask> admitted;
+    if (!session) {
+      admitted = judges_->known(here.front().task);
+      if (!admitted) {
+        KERNELGEN_TRY(admitted, judges_->admit(here.front(), stop));
+      }
+      if (!admitted || (is_timed && admitted->admission.scored)) {
+        auto opened = judges_->open(here, {}, stop);
+        KERNELGEN_TRY(session, std::move(opened.session));
+      }
+    }
+    if (session) admitted = *session;
+    auto description = admitted->description;
+    description.labels = admitted->admission.labels;
     // The judge may have been started for a task with another name and the same text.
     description.name = task.name;
-    if (options.mode == EvaluationMode::Full && session->admission.scored) {
+    if (is_timed && admitted->admission.scored) {
       const bool on_gpu = device.gpu.has_value();
       KERNELGEN_TRY(description.reference_time, time_reference_alone(*session, *device.gate, on_gpu, std::move(stop)));
     }

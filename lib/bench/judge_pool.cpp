@@ -9,6 +9,7 @@
 #include <limits>
 #include <list>
 #include <mutex>
+#include <set>
 #include <thread>
 #include <vector>
 
@@ -105,12 +106,7 @@ class ProcessJudgePool final : public JudgePool {
     const auto me = waiting_.insert(waiting_.end(), std::move(request));
     std::optional<std::size_t> chosen;
     changed_.wait(lock, stop, [&] { return (chosen = find_place(*me)).has_value(); });
-    if (chosen == 0U) {
-      const auto first = std::find_if(waiting_.begin(), waiting_.end(), [&](const WaitingRequest& one) {
-        return one.home().name() == me->home().name();
-      });
-      if (first != me) ++first->overtaken;
-    }
+    if (chosen == 0U) note_overtaking(me);
     waiting_.erase(me);
     changed_.notify_all();
     if (!chosen) return {Error{ErrorCode::Cancelled, "cancelled while waiting for the judge"}};
@@ -124,6 +120,42 @@ class ProcessJudgePool final : public JudgePool {
     return take(std::move(lock), place, std::move(stop));
   }
 
+  Result<std::optional<AdmittedTask>> admit(const JudgePlace& place, std::stop_token stop) override {
+    const auto& task = place.task;
+    const auto key = admission_key(task);
+    // What one judge finds reaches the next one through the cache.
+    const auto most = task.device && !options_.cache_dir.empty() ? most_admissions(*task.device) : 1;
+    std::unique_lock lock(mutex_);
+    if (most == 1 || alone_.contains(key)) return std::optional<AdmittedTask>();
+    const auto me = waiting_.insert(waiting_.end(), {.places = {{judge_key(task), task.device}}, .admits = key});
+    std::optional<AdmittedTask> found;
+    const bool is_over = changed_.wait(lock, stop, [&] {
+      return (found = find_known(task)) || alone_.contains(key) ||
+             (may_admit(work_on(me->home().name()), most) && !is_admitting(key) && is_next(*me));
+    });
+    if (is_over && !found) note_overtaking(me);
+    waiting_.erase(me);
+    changed_.notify_all();
+    if (!is_over) return Error{ErrorCode::Cancelled, "cancelled while waiting for the judge"};
+    if (found || alone_.contains(key)) return found;
+    const auto mine = admitting_.insert(admitting_.end(), {.device = device_of(task), .key = key});
+    lock.unlock();
+    if (place.on_start) place.on_start();
+    auto admitted = admit_beside_others(task, *place.gate, most, stop);
+    lock.lock();
+    admitting_.erase(mine);
+    changed_.notify_all();
+    if (stop.stop_requested()) return Error{ErrorCode::Cancelled, "cancelled while the task was admitted"};
+    if (!admitted) {
+      // Whatever the reason is, without others beside it it does not count.
+      if (alone_.size() >= k_most_known) alone_.clear();
+      alone_.insert(key);
+      return std::optional<AdmittedTask>();
+    }
+    remember(*admitted, task);
+    return std::optional(*std::move(admitted));
+  }
+
   JudgeState state_of(const JudgeTask& task) override {
     const Place place{judge_key(task), task.device};
     const std::scoped_lock lock(mutex_);
@@ -132,9 +164,7 @@ class ProcessJudgePool final : public JudgePool {
 
   std::optional<AdmittedTask> known(const JudgeTask& task) override {
     const std::scoped_lock lock(mutex_);
-    for (const auto& key : {admission_key(task), judge_key(task)})
-      if (const auto found = known_.find(key); found != known_.end()) return found->second;
-    return std::nullopt;
+    return find_known(task);
   }
 
  private:
@@ -167,13 +197,21 @@ class ProcessJudgePool final : public JudgePool {
     [[nodiscard]] const std::string& name() const { return name_of(device); }
   };
 
-  /// A request that waits for a judge.
+  /// A request that waits for a judge, or to admit its task beside others.
   struct WaitingRequest {
     /// The first is that of the device where it waits.
     std::vector<Place> places;
+    /// The admission_key() of the task that is to be admitted; empty: it waits for a judge.
+    std::string admits{};
     /// QueuedRequest::overtaken.
     int overtaken = 0;
     [[nodiscard]] const Place& home() const { return places.front(); }
+  };
+
+  /// A task that is being admitted beside others.
+  struct RunningAdmission {
+    std::string device;
+    std::string key;
   };
 
   /// The device's UUID; empty: the processor.
@@ -183,15 +221,28 @@ class ProcessJudgePool final : public JudgePool {
   }
   static const std::string& device_of(const JudgeTask& task) { return name_of(task.device); }
 
-  /// True if a judge of the device is in use. Requires, like all functions up to take(): the mutex is held.
-  [[nodiscard]] bool in_use(const std::string& device) const {
-    return std::any_of(judges_.begin(), judges_.end(),
-                       [&](const auto& judge) { return judge->busy && judge->device == device; });
+  /// The present use of a device. Requires, like all functions up to take(): the mutex is held.
+  [[nodiscard]] DeviceWork work_on(const std::string& device) const {
+    const bool has_judge = std::any_of(judges_.begin(), judges_.end(),
+                                       [&](const auto& judge) { return judge->busy && judge->device == device; });
+    const auto admissions =
+        std::count_if(admitting_.begin(), admitting_.end(), [&](const auto& one) { return one.device == device; });
+    return {.has_judge = has_judge, .admissions = static_cast<std::size_t>(admissions)};
+  }
+
+  [[nodiscard]] bool is_admitting(const std::string& key) const {
+    return std::any_of(admitting_.begin(), admitting_.end(), [&](const auto& one) { return one.key == key; });
+  }
+
+  [[nodiscard]] std::optional<AdmittedTask> find_known(const JudgeTask& task) const {
+    for (const auto& key : {admission_key(task), judge_key(task)})
+      if (const auto found = known_.find(key); found != known_.end()) return found->second;
+    return std::nullopt;
   }
 
   /// True if a device has nothing to do.
   [[nodiscard]] bool is_free(const std::string& device) const {
-    return !in_use(device) &&
+    return may_use_judge(work_on(device)) &&
            std::none_of(waiting_.begin(), waiting_.end(), [&](const auto& one) { return one.home().name() == device; });
   }
 
@@ -207,7 +258,7 @@ class ProcessJudgePool final : public JudgePool {
 
   /// The index of the place that may judge a request now.
   [[nodiscard]] std::optional<std::size_t> find_place(const WaitingRequest& request) const {
-    if (!in_use(request.home().name()) && is_next(request)) return 0;
+    if (may_use_judge(work_on(request.home().name())) && is_next(request)) return 0;
     for (std::size_t i = 1; i < request.places.size(); ++i)
       if (const auto& name = request.places[i].name();
           is_free(name) && taken_over_by(name) == &request && request.places[i].is_free())
@@ -221,9 +272,10 @@ class ProcessJudgePool final : public JudgePool {
     std::vector<MovableRequest> movable;
     std::map<std::string, int> ahead;
     for (const auto& one : waiting_) {
+      if (!one.admits.empty()) continue;
       const auto& home = one.home();
       auto [count, is_first] = ahead.try_emplace(home.name(), 0);
-      if (is_first) count->second = in_use(home.name()) ? 1 : 0;
+      if (is_first) count->second = may_use_judge(work_on(home.name())) ? 0 : 1;
       const auto here = std::find_if(one.places.begin(), one.places.end(),
                                      [&](const Place& place) { return place.name() == device; });
       if (here != one.places.end()) {
@@ -250,11 +302,24 @@ class ProcessJudgePool final : public JudgePool {
     return device.memory_bytes == 0 ? std::numeric_limits<std::uint64_t>::max() : device.memory_bytes / k_idle_part;
   }
 
+  [[nodiscard]] std::size_t most_admissions(const JudgeDevice& device) const {
+    return admissions_at_a_time(device.memory_bytes, idle_bytes(device) + options_.max_warm * k_idle_judge_bytes);
+  }
+
+  /// Notes that a request begins before the first one of its device.
+  void note_overtaking(std::list<WaitingRequest>::const_iterator request) {
+    const auto first = std::find_if(waiting_.begin(), waiting_.end(), [&](const WaitingRequest& one) {
+      return one.home().name() == request->home().name() && !is_admitting(one.admits);
+    });
+    if (&*first != &*request) ++first->overtaken;
+  }
+
   [[nodiscard]] bool is_next(const WaitingRequest& request) const {
     std::vector<const WaitingRequest*> requests;
     std::vector<QueuedRequest> queue;
     for (const auto& one : waiting_) {
-      if (one.home().name() != request.home().name()) continue;
+      // The admission of a task that is being admitted is no work of its own.
+      if (one.home().name() != request.home().name() || is_admitting(one.admits)) continue;
       requests.push_back(&one);
       queue.push_back({.warm = find(one.home().key) != judges_.end(), .overtaken = one.overtaken});
     }
@@ -269,7 +334,7 @@ class ProcessJudgePool final : public JudgePool {
     if (const auto found = find(key); found != judges_.end()) {
       (*found)->busy = true;
       judges_.splice(judges_.begin(), judges_, found);
-      remember(*judges_.front(), task);
+      remember(judges_.front()->task, task);
       return open_session(*judges_.front(), task);
     }
     judges_.push_front(std::make_unique<WarmJudge>());
@@ -288,7 +353,7 @@ class ProcessJudgePool final : public JudgePool {
     if (judge.device_arena) judge.kept_bytes = judge.device_arena->kept_bytes;
     // What it keeps may be in the way of other judges; their tasks then had better move.
     changed_.notify_all();
-    remember(judge, task);
+    remember(judge.task, task);
     return open_session(judge, task);
   }
 
@@ -300,10 +365,10 @@ class ProcessJudgePool final : public JudgePool {
     return held;
   }
 
-  void remember(const WarmJudge& judge, const JudgeTask& task) {
+  void remember(const AdmittedTask& admitted, const JudgeTask& task) {
     // An admission that is not to be kept holds for its own device, as long as this pool lives.
-    const bool is_shared = !judge.task.admission.cached.empty();
-    const auto [place, is_new] = known_.try_emplace(is_shared ? admission_key(task) : judge.key, judge.task);
+    const bool is_shared = !admitted.admission.cached.empty();
+    const auto [place, is_new] = known_.try_emplace(is_shared ? admission_key(task) : judge_key(task), admitted);
     if (!is_new) return;
     place->second.admission.cached.clear();
     if (known_.size() <= k_most_known) return;
@@ -374,6 +439,26 @@ class ProcessJudgePool final : public JudgePool {
 
   /// Starts a judge. Requires: the caller holds the device, shared or exclusively.
   Result<void> start(WarmJudge& warm, const JudgeTask& task, const std::stop_token& stop) {
+    KERNELGEN_CHECK(start_and_admit(warm, task, {}, stop));
+    KERNELGEN_TRY(warm.exchange, memory_.allocate("kernelgen-exchange", warm.task.layout.bytes));
+    KERNELGEN_TRY(warm.device_arena, warm.judge->attach(warm.exchange->memory()));
+    return {};
+  }
+
+  /// Admits a task in a judge that ends with it. An error too where it needs more than its part of the device.
+  Result<AdmittedTask> admit_beside_others(const JudgeTask& task, DeviceGate& gate, std::size_t most,
+                                           const std::stop_token& stop) {
+    KERNELGEN_TRY(const auto shared, gate.acquire_shared(stop));
+    WarmJudge passing;
+    KERNELGEN_CHECK(start_and_admit(passing, task, {.device_bytes = k_admission_bytes, .parts = most}, stop));
+    if (passing.task.admission.cached.empty())
+      return Error{ErrorCode::OutOfMemory, "a part of the device is not enough for all checks"};
+    return std::move(passing.task);
+  }
+
+  /// Requires: the caller holds the device, shared or exclusively.
+  Result<void> start_and_admit(WarmJudge& warm, const JudgeTask& task, const DevicePart& part,
+                               const std::stop_token& stop) {
     KERNELGEN_TRY(auto facts, zygote_->wait_ready(k_import_timeout, stop));
     KERNELGEN_TRY(auto sockets, make_stream_pair());
     KERNELGEN_TRY(const auto pid, zygote_->fork(std::array<int, 1>{sockets.theirs.get()}));
@@ -382,7 +467,8 @@ class ProcessJudgePool final : public JudgePool {
         {.socket = std::move(sockets.ours),
          .pid = pid,
          .support_library = options_.installation.runner_support.string(),
-         .memory_limit = static_cast<std::uint64_t>(k_memory_share * static_cast<double>(available_memory()))});
+         .memory_limit = static_cast<std::uint64_t>(k_memory_share * static_cast<double>(available_memory())),
+         .part = part});
     KERNELGEN_TRY(warm.task.description, warm.judge->load(task, stop));
     const auto file = admission_file(task, facts);
     const auto cached = file.empty() ? Result<std::string>(Error{}) : read_file(file);
@@ -392,8 +478,6 @@ class ProcessJudgePool final : public JudgePool {
     if (!file.empty() && !cached && !admission.cached.empty()) [[maybe_unused]]
       const auto written = write_file_atomic(file, admission.cached, {.durability = Durability::Rename});
     KERNELGEN_TRY(warm.task.layout, warm.judge->layout());
-    KERNELGEN_TRY(warm.exchange, memory_.allocate("kernelgen-exchange", warm.task.layout.bytes));
-    KERNELGEN_TRY(warm.device_arena, warm.judge->attach(warm.exchange->memory()));
     return {};
   }
 
@@ -447,6 +531,10 @@ class ProcessJudgePool final : public JudgePool {
   std::uint64_t version_ = 0;
   /// Waiting requests in the order of arrival.
   std::list<WaitingRequest> waiting_;
+  /// Tasks that are being admitted beside others.
+  std::list<RunningAdmission> admitting_;
+  /// Admission keys of tasks that need the device for themselves.
+  std::set<std::string> alone_;
   /// Admitted tasks, by admission_key(), or by judge_key() where equal devices do not share the admission.
   std::map<std::string, AdmittedTask> known_;
   /// Judges, most recently used first.

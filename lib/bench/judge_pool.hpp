@@ -40,7 +40,7 @@ struct JudgePlace {
   DeviceGate* gate = nullptr;
   /// Whether it may take work over now. It is called often, and must not wait. Needed by all places but the first.
   std::function<bool()> is_free{};
-  /// Called, if it is set, when the wait is over and a judge has to be started.
+  /// Called, if it is set, when the wait is over and a judge has to be started, or a task admitted.
   std::function<void()> on_start{};
 };
 
@@ -50,8 +50,8 @@ struct PlacedJudge {
   std::size_t place = 0;
 };
 
-/// Judges, one per task, device, precision and options; one on each device is in use at a time. Thread-safe. Use it in
-/// a child subreaper only.
+/// Judges, one per task, device, precision and options; one on each device is in use at a time. Tasks that are not
+/// known yet are admitted several at a time. Thread-safe. Use it in a child subreaper only.
 class JudgePool {
  public:
   virtual ~JudgePool() = default;
@@ -62,7 +62,11 @@ class JudgePool {
                            std::stop_token stop) = 0;
   /// Opens a session at once, or returns null if it would have to wait.
   virtual Result<std::unique_ptr<JudgeSession>> try_open(const JudgePlace& place, std::stop_token stop) = 0;
-  /// The results of admitting a task, if a judge of this pool has admitted it, on this device or an equal one.
+  /// Admits a task while other tasks of the device are admitted, each with a part of its memory; at most
+  /// admissions_at_a_time(). No judge is in use meanwhile, and none stays. Nothing where the task needs the device for
+  /// itself.
+  virtual Result<std::optional<AdmittedTask>> admit(const JudgePlace& place, std::stop_token stop) = 0;
+  /// The results of admitting a task, if this pool has admitted it, on this device or an equal one.
   virtual std::optional<AdmittedTask> known(const JudgeTask& task) = 0;
   /// Whether a task has a judge now.
   virtual JudgeState state_of(const JudgeTask& task) = 0;

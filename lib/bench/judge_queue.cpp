@@ -17,6 +17,15 @@ int startup_cost(JudgeState state) {
   return 0;
 }
 
+std::size_t admissions_at_a_time(std::uint64_t memory_bytes, std::uint64_t idle_bytes) {
+  const auto room = memory_bytes > idle_bytes ? (memory_bytes - idle_bytes) / k_admission_bytes : 0;
+  return std::clamp<std::size_t>(room, 1, k_most_admissions);
+}
+
+bool may_use_judge(const DeviceWork& now) { return !now.has_judge && now.admissions == 0; }
+
+bool may_admit(const DeviceWork& now, std::size_t most) { return !now.has_judge && now.admissions < most; }
+
 std::size_t next_in_queue(std::span<const QueuedRequest> waiting) {
   if (waiting.front().overtaken >= k_most_overtakes) return 0;
   const auto warm = std::find_if(waiting.begin(), waiting.end(), [](const QueuedRequest& one) { return one.warm; });

@@ -4,6 +4,7 @@
 /// The order of requests that wait for the judge of one device, and which of them another device takes over.
 
 #include <cstddef>
+#include <cstdint>
 #include <optional>
 #include <span>
 
@@ -21,7 +22,7 @@ enum class JudgeState {
 /// a judge that ends for it will have to be started again.
 [[nodiscard]] int startup_cost(JudgeState state);
 
-/// A request that waits for a judge.
+/// A request that waits for a judge, or for the admission of its task.
 struct QueuedRequest {
   /// True if the judge of its task is warm. Starting one for a task of gigabytes takes as long as a verdict.
   bool warm = false;
@@ -31,6 +32,29 @@ struct QueuedRequest {
 
 /// Maximal number of times that the first request is overtaken.
 inline constexpr int k_most_overtakes = 16;
+
+/// Maximal number of tasks that a device admits at a time.
+inline constexpr std::size_t k_most_admissions = 4;
+
+/// Bytes of device memory for each task that is admitted beside others, with the context of its process.
+inline constexpr std::uint64_t k_admission_bytes = std::uint64_t{16} << 30;
+
+/// The number of tasks that a device of this memory admits at a time, where idle judges hold `idle_bytes`; 1: each
+/// needs the device for itself. 0 bytes: unknown.
+[[nodiscard]] std::size_t admissions_at_a_time(std::uint64_t memory_bytes, std::uint64_t idle_bytes);
+
+/// What a device is used for now.
+struct DeviceWork {
+  /// True if a judge is in use, or starts.
+  bool has_judge = false;
+  /// The number of tasks that are admitted beside each other.
+  std::size_t admissions = 0;
+};
+
+/// True if a judge may be used: it has the device and its memory for itself.
+[[nodiscard]] bool may_use_judge(const DeviceWork& now);
+/// True if another task may be admitted, `most` at a time.
+[[nodiscard]] bool may_admit(const DeviceWork& now, std::size_t most);
 
 /// The index of the next request: the first one with a warm judge, else the first; but the first is overtaken at most
 /// k_most_overtakes times. Only the first counts, so that a judge that was started for it serves as many of its task

@@ -76,14 +76,16 @@ Error error_from(const json::object& reply) {
   return error;
 }
 
-json::value device_value(const std::optional<JudgeDevice>& device) {
+json::value device_value(const std::optional<JudgeDevice>& device, const DevicePart& part) {
   if (!device) return nullptr;
   return {{"vendor", device->vendor},
           {"uuid", device->uuid},
           {"variable", device->variable},
           {"l2_bytes", device->l2_bytes},
           {"bytes_per_second", device->bytes_per_second},
-          {"memory_sharing", device->memory_sharing}};
+          {"memory_sharing", device->memory_sharing},
+          {"part_bytes", part.device_bytes},
+          {"parts", part.parts}};
 }
 
 class JudgeProcess final : public Judge {
@@ -92,6 +94,7 @@ class JudgeProcess final : public Judge {
       : pid_(options.pid),
         support_library_(std::move(options.support_library)),
         memory_limit_(options.memory_limit),
+        part_(options.part),
         channel_(std::move(options.socket)) {}
 
   JudgeProcess(const JudgeProcess&) = delete;
@@ -114,7 +117,7 @@ class JudgeProcess final : public Judge {
                          {"atol", task.atol ? json::value(*task.atol) : json::value(nullptr)},
                          // A GPU driver reserves terabytes of addresses, so there is no limit then.
                          {"memory_bytes", task.device ? 0 : memory_limit_},
-                         {"device", device_value(task.device)},
+                         {"device", device_value(task.device, part_)},
                          {"support_library", support_library_}};
     KERNELGEN_TRY(auto reply, call("load", std::move(request), task_timeout_, stop));
     return read<TaskDescription>(reply, "load", "description");
@@ -417,6 +420,7 @@ class JudgeProcess final : public Judge {
   pid_t pid_;
   std::string support_library_;
   std::uint64_t memory_limit_;
+  DevicePart part_;
   FrameChannel channel_;
   UniqueFd device_arena_;
   std::string task_name_;

@@ -146,6 +146,62 @@ class Checked(Node):
                     self.assertEqual("admit" in [phase["name"] for phase in answer.record["phases"]], admits, device)
             shutil.rmtree(self.root / "cache")
 
+    def admit_while_in_use(self, worker, tasks):
+        """Evaluates tasks that all wait for one device, which another evaluation uses until then. Returns the answers."""
+        slow = worker.evaluate(task("relu"), worker_client.make_candidate("cuda", SLOW), {**CHECKED, "device": "0"})
+        worker.wait_for_phase(slow, "correctness")
+        ids = [worker.evaluate(one, worker_client.make_candidate("cuda", RELU), {**CHECKED, "device": "0"}) for one in tasks]
+        for number in ids:
+            worker.wait_for_phase(number, "wait for the judge")
+        worker.cancel(slow)
+        self.assertEqual(worker.wait(slow).error["code"], "cancelled")
+        answers = [worker.wait(number) for number in ids]
+        for answer in answers:
+            self.judged(answer)
+        return answers
+
+    def test_tasks_that_wait_for_a_gpu_are_admitted_beside_each_other(self):
+        place = self.root / "met"
+        place.mkdir()
+        # Each is imported while all the others are.
+        meets = f"""
+import pathlib, time
+place, end = pathlib.Path({str(place)!r}), time.monotonic() + 60
+(place / NAME).touch()
+while len(list(place.iterdir())) < 3:
+    if time.monotonic() > end:
+        (place / "alone").touch()
+    time.sleep(0.01)
+"""
+        tasks = [task(name, first=meets.replace("NAME", repr(name))) for name in ("one", "two", "three")]
+        os.environ["KGEN_FAKE_CUDA_MEMORY"] = str(140 << 30)
+        answers = self.admit_while_in_use(self.start(), tasks)
+        self.assertEqual(sorted(path.name for path in place.iterdir()), ["one", "three", "two"])
+        for answer in answers:
+            names = [phase["name"] for phase in answer.record["phases"]]
+            self.assertEqual(names[:4], ["admit", "wait for the judge", "admit", "compile"])
+            self.assertIn("start the judge", names)
+
+    def test_a_task_that_many_wait_for_is_admitted_once(self):
+        os.environ["KGEN_FAKE_CUDA_MEMORY"] = str(140 << 30)
+        answers = self.admit_while_in_use(self.start(), [task("twice", "torch.relu(x) * 1")] * 3)
+        admitted = [phase for answer in answers for phase in answer.record["phases"][1:] if phase["name"] == "admit"]
+        self.assertEqual(len(admitted), 1)
+
+    def test_a_task_that_fails_beside_others_is_admitted_alone(self):
+        tried = self.root / "tried"
+        first = f"""
+import pathlib
+if not pathlib.Path({str(tried)!r}).exists():
+    pathlib.Path({str(tried)!r}).touch()
+    raise MemoryError("crowded")
+"""
+        os.environ["KGEN_FAKE_CUDA_MEMORY"] = str(140 << 30)
+        answer, = self.admit_while_in_use(self.start(), [task("crowded", first=first)])
+        self.assertTrue(tried.exists())
+        # Without waiting, beside others, and for itself.
+        self.assertEqual([phase["name"] for phase in answer.record["phases"]].count("admit"), 3)
+
     def test_one_at_a_time_stays_with_its_judge(self):
         worker = self.start()
         relu = task("relu")

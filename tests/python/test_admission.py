@@ -149,7 +149,8 @@ class Dropped(unittest.TestCase):
     def test_no_time_for_more_than_the_first(self):
         admission = admitted("return torch.relu(x)", budget=AdmissionBudget(seconds=0.0))
         self.assertEqual(admission.distributions, ["own", "zero_mean"])
-        self.assertIn("were over", admission.dropped["negate"])
+        self.assertIn("was over", admission.dropped["negate"])
+        self.assertFalse(admission.is_complete())
 
 
 class Allowances(unittest.TestCase):
@@ -208,6 +209,13 @@ class Float64(unittest.TestCase):
         admission = admitted("return torch.exp(x)", budget=AdmissionBudget(float64=OracleBudget(20, 1000)))
         self.assertRegex(admission.float64, "^none: needs about")
         self.assertTrue(admission.scored)
+        self.assertFalse(admission.is_complete())
+        self.assertTrue(admitted("return torch.exp(x)").is_complete())
+
+    def test_limits_of_time_are_as_many_times_as_long(self):
+        budget = AdmissionBudget(float64=OracleBudget(5.0, 1000)).times(4)
+        self.assertEqual(budget, AdmissionBudget(180.0, OracleBudget(20.0, 1000), 8.0, 16.0, 0.12))
+        self.assertEqual(AdmissionBudget().times(1), AdmissionBudget())
 
     def test_no_time(self):
         admission = admitted("return torch.exp(x)", budget=AdmissionBudget(float64=OracleBudget(0.0)))

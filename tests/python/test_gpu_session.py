@@ -207,6 +207,27 @@ class ProcessTest(unittest.TestCase):
         request["device"]["memory_sharing"] = "virtual_memory"
         self.judge.must("load", **request)
 
+    def test_a_part_of_the_device_admits_what_fits_in_it(self) -> None:
+        def admitted(part_bytes: int, text: str, cached: Any = None) -> dict[str, Any]:
+            judge = Judge(ZYGOTE)
+            self.addCleanup(judge.close)
+            request = load_request(text)
+            request["device"].update(part_bytes=part_bytes, parts=4)
+            judge.must("load", **request)
+            return judge.ask("admit", cached=cached)
+
+        self.assertTrue(admitted(1 << 30, TASK)["kept"])
+        # float64 may take half of the part.
+        refused = admitted(1 << 16, TASK)
+        self.assertEqual(refused["error"]["code"], "out_of_memory")
+        self.assertIn("a part of the device's memory", refused["error"]["message"])
+        # Without float64, the whole device might find out more; what it found before is as good as ever.
+        integers = TASK.replace("self.bn(x) @ y", "(self.bn(x) @ y).view(torch.int32) + 0")
+        lacking = admitted(1 << 30, integers)
+        self.assertNotEqual(lacking["admission"]["float64"], "full")
+        self.assertFalse(lacking["kept"])
+        self.assertTrue(admitted(1 << 30, integers, lacking["admission"])["kept"])
+
     def test_a_device_that_is_not_there(self) -> None:
         request = load_request()
         request["device"]["uuid"] = "GPU-none"

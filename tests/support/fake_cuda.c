@@ -43,7 +43,6 @@ enum {
   k_max_recorded = 256
 };
 
-static const uint64_t k_memory_bytes = UINT64_C(4) << 30;
 static const size_t k_unit = 65536;
 
 API const int kgen_fake_cuda = 1;
@@ -85,6 +84,8 @@ static uint64_t told(const char* name, uint64_t otherwise) {
   return value != NULL ? strtoull(value, NULL, 10) : otherwise;
 }
 
+static uint64_t memory_bytes(void) { return told("KGEN_FAKE_CUDA_MEMORY", UINT64_C(4) << 30); }
+
 /* The value of one device in a list, 0 after its end; a single value counts for all devices. */
 static uint64_t value_for_device(const char* name, int device) {
   const char* value = getenv(name);
@@ -102,7 +103,7 @@ static int used_device;
 
 static uint64_t free_bytes(void) {
   const uint64_t taken = allocated + value_for_device("KGEN_FAKE_CUDA_HELD", used_device);
-  return taken < k_memory_bytes ? k_memory_bytes - taken : 0;
+  return taken < memory_bytes() ? memory_bytes() - taken : 0;
 }
 
 API void kgen_fake_cuda_fault(int code) { fault = code; }
@@ -224,7 +225,7 @@ API int cuDeviceGetAttribute(int* value, int attribute, int device) {
 }
 
 API int cuDeviceTotalMem_v2(size_t* bytes, int device) {
-  return *bytes = k_memory_bytes, is_there(device) ? 0 : k_invalid_value;
+  return *bytes = memory_bytes(), is_there(device) ? 0 : k_invalid_value;
 }
 
 static int context;
@@ -249,7 +250,7 @@ API int cuCtxSynchronize(void) {
 /* -- memory ------------------------------------------------------------------------------------------------------- */
 
 API int cuMemGetInfo_v2(size_t* available, size_t* total) {
-  *total = k_memory_bytes;
+  *total = memory_bytes();
   *available = free_bytes();
   return 0;
 }

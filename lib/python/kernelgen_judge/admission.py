@@ -37,12 +37,9 @@ from .values import Flat, same_bits
 
 VERSION = 8
 _NO_MEMORY = "the device has not enough memory for it"
-#: If its Model is built and called in this time, a task gets two more weight sets.
-_CHEAP_SET_SECONDS = 0.03
-#: Draws of weights on which a reference must be stable under a transform that needs it, and the time for all but the first.
-_STABLE_DRAWS, _STABILITY_SECONDS = 4, 4.0
-#: Time for finding out which bytes of its inputs the reference needs.
-_SENSITIVITY_SECONDS = 2.0
+_TIME_WAS_OVER = "the time for admission was over"
+#: Draws of weights on which a reference must be stable under a transform that needs it.
+_STABLE_DRAWS = 4
 #: Members of a cached admission that must match the task.
 _IDENTITY = ("content_id", "precision", "shrink", "torch", "device")
 #: The largest error of the reference itself on a transform, as a multiple of the tolerance. On the task's own distribution a larger
@@ -59,6 +56,22 @@ class AdmissionBudget:
 
     seconds: float = 45.0
     float64: OracleBudget = OracleBudget()
+    #: Time for finding out which bytes of its inputs the reference needs.
+    sensitivity: float = 2.0
+    #: Time for all draws of weights on which a reference must be stable but the first.
+    stability: float = 4.0
+    #: A task gets two more weight sets if its Model is built and called in this time.
+    cheap_set: float = 0.03
+
+    def times(self, factor: int) -> AdmissionBudget:
+        """So many times as long."""
+        return AdmissionBudget(
+            factor * self.seconds,
+            replace(self.float64, seconds=factor * self.float64.seconds),
+            factor * self.sensitivity,
+            factor * self.stability,
+            factor * self.cheap_set,
+        )
 
 
 @dataclass
@@ -113,6 +126,11 @@ class Admission:
     def lacked_memory(self) -> bool:
         """True if something was left out because the device had too little memory."""
         return _NO_MEMORY in self.dropped.values() or is_lack_of_memory(self.float64)
+
+    def is_complete(self) -> bool:
+        """True if no lack of memory or time left anything out."""
+        was_over = any(reason.startswith(_TIME_WAS_OVER) for reason in self.dropped.values())
+        return self.float64 == "full" and _NO_MEMORY not in self.dropped.values() and not was_over
 
     def make_inputs(self, task: Task, distribution: str, seed: int) -> CallInputs:
         """Inputs of an admitted distribution."""
@@ -202,7 +220,7 @@ class _Admitter:
         del others, third
         if task.device.is_gpu and result.deterministic and result.randomness != "stochastic":
             rng = random.Random(self.seed("sensitivity"))
-            result.sensitive_bytes = sensitive_bytes(self.reference, inputs, forward, _SENSITIVITY_SECONDS, rng)
+            result.sensitive_bytes = sensitive_bytes(self.reference, inputs, forward, self.budget.sensitivity, rng)
         if result.randomness != "stochastic":
             self._start_oracle()
             self._judge(OWN, inputs, first, forward)
@@ -330,7 +348,7 @@ class _Admitter:
                 continue
             spent = time.monotonic() - self.started
             if spent > self.budget.seconds and len(result.distributions) > 1:
-                result.dropped[name] = f"the {self.budget.seconds:.0f} s for admission were over"
+                result.dropped[name] = f"{_TIME_WAS_OVER} after {self.budget.seconds:.0f} s"
                 continue
             why = self._transform(name, forward, finite)
             if why:
@@ -408,7 +426,7 @@ class _Admitter:
         tried = max(1, len([name for name in self.result.dropped if name.startswith("weights ")]) + 3)
         sets = ["", spread, saturated, trained]
         # The float64 calls are part of the time, and a verdict makes them, too.
-        if (time.monotonic() - started) / tried < _CHEAP_SET_SECONDS:
+        if (time.monotonic() - started) / tried < self.budget.cheap_set:
             sets += [spread, saturated]
         self.result.weight_sets = sets
 
@@ -444,7 +462,7 @@ class _Admitter:
         if problem or not TRANSFORMS[number_of(name)].needs_stability:
             return problem
         try:
-            stable = is_stable_on_draws(self.task, number_of(name), self.seed)
+            stable = is_stable_on_draws(self.task, number_of(name), self.seed, self.budget.stability)
         except TaskError as error:
             return one_line(f"the reference raises: {error.message}", 240)
         return "" if stable else "the reference is chaotic: next to nothing in inputs and weights changes its outputs"
@@ -471,14 +489,17 @@ class _Admitter:
             result.labels.append(f"partly trivial: {', '.join(partly[:4])}")
 
 
-def is_stable_on_draws(task: Task, transform: int, seed: Callable[[str], int]) -> bool:
-    """True if the reference is stable under draws of a weight transform; `seed` gives seeds by their purpose."""
+def is_stable_on_draws(
+    task: Task, transform: int, seed: Callable[[str], int], seconds: float = AdmissionBudget.stability
+) -> bool:
+    """True if the reference is stable under draws of a weight transform, as many as `seconds` allow; `seed` gives seeds by their
+    purpose."""
     started = time.monotonic()
     for draw in range(_STABLE_DRAWS):
         reference, inputs = task.build_to_try(seed(f"stable weights {draw}"), transform), task.make_inputs(seed(f"stable inputs {draw}"))
         if not is_stable(reference, inputs, seed(f"stable forward {draw}")):
             return False
-        if time.monotonic() - started > _STABILITY_SECONDS:
+        if time.monotonic() - started > seconds:
             break
     return True
 

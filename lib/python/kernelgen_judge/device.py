@@ -48,6 +48,8 @@ class Device:
     label = ""
     #: True if float64 is not much slower than float32.
     has_fast_float64 = True
+    #: Judges that may use it at the same time.
+    parts = 1
 
     @property
     def is_gpu(self) -> bool:
@@ -125,6 +127,8 @@ class GpuDevice(Device):
         self.shared_bytes = 0
         #: Bytes that are left for a candidate once there is an arena.
         self.runner_bytes = 0
+        #: The most bytes that this judge may use; None: all that is free.
+        self._part_bytes: int | None = None
         self.has_fast_float64 = not self._on_cuda or gpu.facts.architecture in gpu.platform.full_rate_float64
 
     def drawing(self) -> contextlib.AbstractContextManager[Any]:
@@ -187,9 +191,20 @@ class GpuDevice(Device):
         if self._on_cuda:
             torch.cuda.empty_cache()
 
+    def take_part(self, part_bytes: int, parts: int) -> None:
+        """Takes one of so many parts, of so many bytes, and leaves the others to judges that work at the same time."""
+        self.parts, self._part_bytes = parts, part_bytes
+        if self._on_cuda:
+            self._part_bytes -= PROCESS_BYTES
+        self.limit_torch(self._part_bytes)
+
     def free_bytes(self) -> int:
         """Free bytes; torch's cache does not count as free."""
-        return self.gpu.memory()[0]
+        free = self.gpu.memory()[0]
+        if self._part_bytes is None:
+            return free
+        taken = torch.cuda.memory_reserved() if self._on_cuda else 0
+        return min(free, max(0, self._part_bytes - taken))
 
     def foreign_bytes(self) -> int:
         """Bytes that are neither free nor needed by this judge and its processes: a lower bound of what foreign processes hold."""
@@ -306,6 +321,8 @@ def open_device(request: Mapping[str, Any]) -> Device:
         except (RuntimeError, AssertionError) as error:
             why = f"torch {torch.__version__} cannot use GPU {uuid}: {error}"
             raise _unusable(f"{why}; install a torch that fits the driver", platform) from None
+    if int(wanted.get("parts") or 1) > 1:
+        device.take_part(int(wanted["part_bytes"]), int(wanted["parts"]))
     return device
 
 

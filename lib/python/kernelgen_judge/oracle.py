@@ -160,6 +160,12 @@ class Oracle:
         return self._copy.run_rounded(inputs, forward_seed, draws, lot)
 
 
+def bytes_of_wider_call(task: Task, dtype: torch.dtype = torch.float64) -> int:
+    """About the memory that a call of the reference takes in a wider dtype."""
+    sizes = [*task.inputs, *task.outputs, *task.parameters, *task.buffers]
+    return int(_MEMORY_FACTOR * dtype.itemsize / 8 * sum(spec.elements * spec.itemsize for spec in sizes))
+
+
 class _WiderCopy:
     """A copy of a reference in a wider dtype, float64 as a rule."""
 
@@ -171,8 +177,7 @@ class _WiderCopy:
         convolution = any(isinstance(part, _CONVOLUTIONS) for part in reference.module.modules())
         slowdown = _slowdown(self._task.device, convolution) if dtype == torch.float64 else 1.0
         self._estimate = reference_seconds * slowdown
-        sizes = [*self._task.inputs, *self._task.outputs, *self._task.parameters, *self._task.buffers]
-        needed = int(_MEMORY_FACTOR * dtype.itemsize / 8 * sum(spec.elements * spec.itemsize for spec in sizes))
+        needed = bytes_of_wider_call(self._task, dtype)
         if needed > budget.bytes:
             raise OracleUnavailable(f"needs about {needed >> 20} MiB of {budget.bytes >> 20}")
         self._check_time()

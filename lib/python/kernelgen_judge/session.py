@@ -19,11 +19,13 @@ from .check import Checker, oracle_budget, requested_tolerance
 from .compiled import MODES, CompiledReference, NoBaseline
 from .device import Device, GpuDevice, open_device
 from .device_memory import GUARD
+from .errors import OUT_OF_MEMORY, TaskError
 from .exchange import Layout, Memory, contiguous_spec, make_layout, native_job, python_job
 from .gpu_call_preparer import has_room_for_slots
 from .gpu_session import GpuArena
 from .gpu_timing import launch_times
 from .call_preparer import CallPreparer, secret_seed
+from .oracle import bytes_of_wider_call
 from .state_match import StateMatcher
 from .task import CallInputs, Task, TaskSource, load_task
 from .timing import CacheFlusher, TimedReference, bind_to_processors, sample, use_threads
@@ -147,16 +149,17 @@ class Session:
         task, cached = self._loaded(), request.get("cached")
         if isinstance(cached, str):
             cached = json.loads(cached)
-        budget = AdmissionBudget(float64=oracle_budget(self._request, task.device))
+        budget = AdmissionBudget(float64=oracle_budget(self._request, task.device)).times(task.device.parts)
+        if task.device.parts > 1 and bytes_of_wider_call(task) > budget.float64.bytes:
+            raise TaskError("needs more than a part of the device's memory", OUT_OF_MEMORY)
         self._admission = admit(task, budget, cached)
         task.device.release_cache()
         answer = self._admission.to_json()
-        # What foreign processes left no memory for is checked where there is more.
-        kept = not (self._admission.lacked_memory() and task.device.is_crowded())
         asked = requested_tolerance(task, self._request)
         tolerance = answer["tolerance"]
         if asked is not None:
             tolerance = {**asked.to_json(), "max_rms_error_multiple": tolerance["max_rms_error_multiple"]}
+        kept = answer == cached or _serves_others(self._admission, task.device)
         return {"admission": answer, "kept": kept, "tolerance": tolerance}
 
     # -- the arena ------------------------------------------------------------------------------------------------
@@ -434,6 +437,14 @@ class Session:
         )
         flushed = self._flusher.active or self._loaded().device.is_gpu
         return {"samples_ns": samples, "threads": torch.get_num_threads(), "flushed": flushed}
+
+
+def _serves_others(admission: Admission, device: Device) -> bool:
+    """True if no other judge of the task would find out more: what foreign processes or other judges left no memory for is checked
+    where there is more."""
+    if device.parts > 1:
+        return admission.is_complete()
+    return not (admission.lacked_memory() and device.is_crowded())
 
 
 def _speed_of(device: Device) -> dict[str, Any]:

@@ -44,8 +44,9 @@ TEST_CASE("no timed call is compared in full where none is to be", "[bench][eval
 TEST_CASE("a judge is asked for when everything else is done, and before that only to admit a task",
           "[bench][evaluation][gpu]") {
   using Order = std::vector<std::string>;
-  const auto prepared = [](bool known, bool queue) {
+  const auto prepared = [](bool known, bool queue, bool beside = false) {
     Scene scene;
+    scene.beside = beside;
     put_on_gpu(scene, 1'000'000, 900'000);
     scene.source = "import triton";
     scene.known = known;
@@ -57,12 +58,28 @@ TEST_CASE("a judge is asked for when everything else is done, and before that on
   CHECK(prepared(false, true) == Order{"judge", "build", "judge"});
   CHECK(prepared(true, false) == Order{"build", "judge"});
   CHECK(prepared(true, true) == Order{"build", "judge"});
+  // Where others use the device, the task is admitted beside others.
+  CHECK(prepared(false, true, true) == Order{"beside", "build", "judge"});
+  CHECK(prepared(false, false, true) == Order{"judge", "build", "judge"});
+  CHECK(prepared(true, true, true) == Order{"build", "judge"});
+}
+
+TEST_CASE("a task that cannot be admitted beside others ends its evaluation", "[bench][evaluation][gpu]") {
+  Scene scene;
+  put_on_gpu(scene, 1'000'000, 900'000);
+  scene.queue = scene.beside = true;
+  scene.judge_refuses = Error{ErrorCode::Cancelled, "cancelled"};
+  const auto record = evaluate(scene, Target::Cuda);
+  REQUIRE_FALSE(record);
+  CHECK(record.error().code == ErrorCode::Cancelled);
+  CHECK(scene.prepared == std::vector<std::string>{"beside"});
 }
 
 TEST_CASE("waiting for a judge and starting it are phases of their own", "[bench][evaluation][gpu]") {
   using Phases = std::vector<std::string>;
-  const auto phases = [](bool known, bool cold) {
+  const auto phases = [](bool known, bool cold, bool beside = false) {
     Scene scene;
+    scene.beside = beside;
     put_on_gpu(scene, 1'000'000, 900'000);
     scene.known = known;
     scene.cold = cold;
@@ -79,7 +96,10 @@ TEST_CASE("waiting for a judge and starting it are phases of their own", "[bench
   CHECK(phases(true, false) == Phases{"wait for the judge"});
   CHECK(phases(true, true) == Phases{"wait for the judge", "start the judge"});
   // A task that is not known yet is first asked for without waiting.
-  CHECK(phases(false, false) == Phases{"admit", "wait for the judge", "admit", "wait for the judge"});
+  CHECK(phases(false, false) ==
+        Phases{"admit", "wait for the judge", "wait for the judge", "admit", "wait for the judge"});
+  CHECK(phases(false, true, true) ==
+        Phases{"admit", "wait for the judge", "admit", "wait for the judge", "start the judge"});
 }
 
 TEST_CASE("what does not compile waits for no judge of a task that is known", "[bench][evaluation]") {

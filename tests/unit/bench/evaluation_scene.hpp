@@ -153,6 +153,8 @@ struct Scene {
   /// Whether another evaluation has the judge when this one begins, and whether another evaluation has opened the task
   /// before.
   bool queue = false;
+  /// Whether the task may be admitted beside others.
+  bool beside = false;
   bool known = false;
   ForwardRandomness randomness = ForwardRandomness::None;
   /// Its judge has to be started once more.
@@ -321,6 +323,15 @@ class FakeWorld final : public JudgeSource,
     if (scene_.moves_to)
       session->moved_to = DeviceBackends{.gpu = scene_.moves_to, .runners = &there_, .gate = this, .machine = "there"};
     return std::unique_ptr<JudgeSession>(std::move(session));
+  }
+  Result<std::optional<AdmittedTask>> admit(const JudgeTask& task, const std::function<void()>& on_start,
+                                            std::stop_token) override {
+    if (!scene_.beside) return std::optional<AdmittedTask>();
+    on_start();
+    scene_.prepared.emplace_back("beside");
+    if (scene_.judge_refuses) return *scene_.judge_refuses;
+    scene_.known = true;
+    return known(task);
   }
   void prestart(RunnerKind) override {}
   Result<RunnerAnswer> compile_for(const CompileForJob& job, const StepLimits&, std::stop_token) override {

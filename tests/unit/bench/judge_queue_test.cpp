@@ -77,3 +77,24 @@ TEST_CASE("a free device takes over what it begins earlier", "[bench][judge_queu
   // Those that gain alike are taken in the order of arrival.
   CHECK(taken({{.ahead = 1, .there = warm, .here = warm}, {.ahead = 2, .there = warm, .here = warm}}) == 0U);
 }
+
+TEST_CASE("a device admits as many tasks at a time as its memory has room for", "[bench][judge_queue]") {
+  const auto gib = [](std::uint64_t count) { return count << 30; };
+  CHECK(admissions_at_a_time(0, 0) == 1);
+  CHECK(admissions_at_a_time(gib(24), gib(10)) == 1);
+  CHECK(admissions_at_a_time(gib(8), gib(10)) == 1);
+  CHECK(admissions_at_a_time(gib(48), gib(13)) == 2);
+  CHECK(admissions_at_a_time(gib(80), gib(17)) == 3);
+  CHECK(admissions_at_a_time(gib(140), gib(25)) == k_most_admissions);
+  CHECK(admissions_at_a_time(gib(1000), 0) == k_most_admissions);
+}
+
+TEST_CASE("tasks are admitted beside each other, and beside no judge in use", "[bench][judge_queue]") {
+  CHECK(may_admit({.has_judge = false, .admissions = 0}, 4));
+  CHECK(may_admit({.has_judge = false, .admissions = 3}, 4));
+  CHECK_FALSE(may_admit({.has_judge = false, .admissions = 4}, 4));
+  CHECK_FALSE(may_admit({.has_judge = true, .admissions = 0}, 4));
+  CHECK(may_use_judge({.has_judge = false, .admissions = 0}));
+  CHECK_FALSE(may_use_judge({.has_judge = false, .admissions = 1}));
+  CHECK_FALSE(may_use_judge({.has_judge = true, .admissions = 0}));
+}
