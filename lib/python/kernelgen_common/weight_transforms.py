@@ -81,7 +81,9 @@ _INITS = ("trunc_normal_", "orthogonal_", "sparse_", "eye_", "dirac_")
 _FREQUENCY = 1000.0
 #: Where the wave of a row or column is above this, it is an outlier: one in 16.
 _OUTLYING = 0.96
-_ENOUGH = 1 << 22
+#: Elements that are changed at a time: of more, each intermediate result is memory that the system has to clear first, which takes
+#: most of the time.
+_ENOUGH = 1 << 18
 
 
 def number_of(name: str) -> int:
