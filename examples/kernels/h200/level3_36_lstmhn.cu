@@ -27,7 +27,9 @@ namespace {
 // pre-gates of 4 steps at a time, up to two chunks ahead.
 //
 // The state in shared memory stands in rotated order: what rank p makes stands at relative rank
-// r = (p - own rank) & 7, groups r*8 .. r*8+7. The recurrent weights are loaded in the same order.
+// r = (p - own rank + 1) & 7, groups r*8 .. r*8+7. The recurrent weights are loaded in the same order.
+// Slice s is relative ranks 2s and 2s+1. A producer's first send fills slices 0 and 3, its second one
+// slices 2 and 1: the product takes them in the order 0, 3, 2, 1.
 // ---------------------------------------------------------------------------------------------
 
 constexpr int k_steps = 512;
@@ -165,6 +167,19 @@ __device__ __forceinline__ bool bar_try(uint32_t bar, uint32_t parity) {
   asm volatile(
       "{\n\t.reg .pred p;\n\t"
       "mbarrier.try_wait.parity.shared::cta.b64 p, [%1], %2;\n\t"
+      "selp.u32 %0, 1, 0, p;\n\t}"
+      : "=r"(ok)
+      : "r"(bar), "r"(parity)
+      : "memory");
+  return ok != 0;
+}
+
+// The same without ever suspending the thread.
+__device__ __forceinline__ bool bar_test(uint32_t bar, uint32_t parity) {
+  uint32_t ok;
+  asm volatile(
+      "{\n\t.reg .pred p;\n\t"
+      "mbarrier.test_wait.parity.shared::cta.b64 p, [%1], %2;\n\t"
       "selp.u32 %0, 1, 0, p;\n\t}"
       : "=r"(ok)
       : "r"(bar), "r"(parity)
@@ -402,8 +417,8 @@ __global__ void __cluster_dims__(8, 1, 1) __launch_bounds__(384, 1)
     float up, down;
     scales_of(__float_as_int(m), up, down);
     const uint32_t to = sbase + k_off_state + 80 + warp * 16;
-    sts128(to + ((lane - 8 * rank) & 63) * k_state_group, chunk_of(va, up));
-    sts128(to + ((lane + 32 - 8 * rank) & 63) * k_state_group, chunk_of(vb, up));
+    sts128(to + ((lane + 8 - 8 * rank) & 63) * k_state_group, chunk_of(va, up));
+    sts128(to + ((lane + 40 - 8 * rank) & 63) * k_state_group, chunk_of(vb, up));
     if (lane == 0) h0s[warp] = down;
   }
   float* xs_all = reinterpret_cast<float*>(smem + k_off_xs);
@@ -430,13 +445,14 @@ __global__ void __cluster_dims__(8, 1, 1) __launch_bounds__(384, 1)
     const int nc = min(n, k_rows - 1);
     const int unit = rank * 32 + warp * 4 + u;
 
-    // Recurrent weights of the warp's 16 gate rows to registers, tiles of k in rotated order.
+    // Recurrent weights of the warp's 16 gate rows to registers, tiles of k in rotated order:
+    // relative rank i >> 1 is rank + (i >> 1) - 1.
     uint32_t wr[16][8];
     {
       const uint4* from = w_rec + (static_cast<size_t>(layer * 8 + rank) * 8 + warp) * 1024 + lane;
 #pragma unroll
       for (int i = 0; i < 16; ++i) {
-        const int kt = (2 * rank + i) & 15;
+        const int kt = (2 * rank + i + 14) & 15;
         const uint4 hi = ldg_once(from + kt * 64);
         const uint4 lo = ldg_once(from + kt * 64 + 32);
         wr[i][0] = hi.x;
@@ -452,9 +468,10 @@ __global__ void __cluster_dims__(8, 1, 1) __launch_bounds__(384, 1)
     float c = c0[(layer * k_batch + half * k_rows + nc) * k_hidden + unit];
 
     // Addresses of the exchange: a lane sends the chunk of its column to the ranks rank + u and rank + u + 4.
-    // At rank + v this block stands at relative rank (-v) & 7.
-    const uint32_t rel_a = static_cast<uint32_t>((8 - u) & 7);
-    const uint32_t rel_b = static_cast<uint32_t>(4 - u);
+    // At rank + v this block stands at relative rank (1 - v) & 7: the first send goes to the relative ranks
+    // 1, 0, 7, 6 (slices 0 and 3), the second one to 5, 4, 3, 2 (slices 2 and 1).
+    const uint32_t rel_a = static_cast<uint32_t>((9 - u) & 7);
+    const uint32_t rel_b = static_cast<uint32_t>(5 - u);
     const uint32_t dst_a = static_cast<uint32_t>((rank + u) & 7);
     const uint32_t dst_b = static_cast<uint32_t>((rank + u + 4) & 7);
     const uint32_t own = sbase + k_off_state + warp * k_state_group + nc * 16;
@@ -483,6 +500,8 @@ __global__ void __cluster_dims__(8, 1, 1) __launch_bounds__(384, 1)
     // every warp of every block, and each of those sent that only after its own product of step t - 1. For the
     // same reason a barrier is at most one phase ahead of any warp that waits for it, and it has been armed for
     // its next fill (by the warp of the number of the slice, before that warp sends) before bytes of it come.
+    // In step 0 the parity is 1: it stands for the phase before the first one, so nobody waits, and the first
+    // phase of buffer 1 cannot end before all warps of the cluster have done the product of step 0.
 #pragma unroll 1
     for (int t = 0; t < k_steps; ++t) {
       const int j = t & 3;
@@ -503,24 +522,53 @@ __global__ void __cluster_dims__(8, 1, 1) __launch_bounds__(384, 1)
           lh[i][e] = 0.0f;
         }
 
-      // The recurrent product, slice by slice: two producers are four tiles of k.
+      // The recurrent product, slice by slice in the order of arrival: two producers are four tiles of k.
+      // In the middle of a slice the next one is tested: if it is there, its fragments are loaded into the
+      // registers that have been used, behind the multiply-adds that are left; if not, it is waited for.
+      bar_wait<1>(full, parity, report);
+      __syncwarp();
 #pragma unroll
-      for (int s = 0; s < 4; ++s) {
-        if (t > 0) {
-          bar_wait<1>(full + s * 8, parity, report);
-          if (tid == s * 32) bar_arm(full + s * 8, k_slice_bytes);
-          __syncwarp();
-        }
+      for (int k = 0; k < 4; ++k) lds128_if(bq[k], from + k * (4 * k_state_group), live);
 #pragma unroll
-        for (int k = 0; k < 4; ++k) lds128_if(bq[k], from + (s * 4 + k) * (4 * k_state_group), live);
+      for (int i = 0; i < 4; ++i) {
+        const int s = (4 - i) & 3;       // 0, 3, 2, 1
+        const int s_next = (3 - i) & 3;  // 3, 2, 1, none
+        bool ready = true;
+        uint32_t go = 0u;
 #pragma unroll
         for (int k = 0; k < 4; ++k) {
-          const int i = s * 4 + k;
-          mma(hh[k & 1], wr[i][0], wr[i][1], wr[i][2], wr[i][3], bq[k].x, bq[k].y);
-          mma(hl[k & 1], wr[i][0], wr[i][1], wr[i][2], wr[i][3], bq[k].z, bq[k].w);
-          mma(lh[k & 1], wr[i][4], wr[i][5], wr[i][6], wr[i][7], bq[k].x, bq[k].y);
+          const int w = s * 4 + k;
+          mma(hh[k & 1], wr[w][0], wr[w][1], wr[w][2], wr[w][3], bq[k].x, bq[k].y);
+          mma(hl[k & 1], wr[w][0], wr[w][1], wr[w][2], wr[w][3], bq[k].z, bq[k].w);
+          mma(lh[k & 1], wr[w][4], wr[w][5], wr[w][6], wr[w][7], bq[k].x, bq[k].y);
+          if (i < 3) {
+            if (k == 1) {
+              ready = bar_test(full + s_next * 8, parity);
+              go = ready ? live : 0u;
+            }
+            if (k == 2) {
+              lds128_if(bq[0], from + (s_next * 4 + 0) * (4 * k_state_group), go);
+              lds128_if(bq[1], from + (s_next * 4 + 1) * (4 * k_state_group), go);
+            }
+            if (k == 3) {
+              lds128_if(bq[2], from + (s_next * 4 + 2) * (4 * k_state_group), go);
+              lds128_if(bq[3], from + (s_next * 4 + 3) * (4 * k_state_group), go);
+            }
+          }
+        }
+        if (i < 3) {
+          if (!ready) {
+            bar_wait<1>(full + s_next * 8, parity, report);
+#pragma unroll
+            for (int k = 0; k < 4; ++k) lds128_if(bq[k], from + (s_next * 4 + k) * (4 * k_state_group), live);
+          }
+          __syncwarp();
         }
       }
+
+      // All four slices have been seen complete: arm them for their next fill, before this warp sends.
+      if (lane == 0 && warp < 4 && t > 0) bar_arm(full + warp * 8, k_slice_bytes);
+      __syncwarp();
 
       // Pre-gates of this step, while the last products are under way.
       const uint32_t pre_buffer = static_cast<uint32_t>(t >> 2) & 1u;
