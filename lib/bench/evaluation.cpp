@@ -197,12 +197,13 @@ class Evaluation {
     const std::stop_callback stopped(stop_, [&] { compiler_stop.request_stop(); });
     auto compiling = std::async(std::launch::async, [&, token = compiler_stop.get_token()] { return compile(token); });
     // A task that is not known yet is admitted while the compiler runs, unless another evaluation needs the device.
-    auto admitted = known ? Result<Known>(known) : admit(task);
+    auto admitted = known ? Result<AdmissionBeside>({.task = known}) : admit(task);
     if (!admitted) compiler_stop.request_stop();
     auto compiled = timed("compile", [&] { return compiling.get(); });
     if (!admitted) return std::move(admitted).error();
     if (!compiled) return std::move(compiled).error();
-    known = *std::move(admitted);
+    go_on_at(admitted->moved_to);
+    known = std::move(admitted->task);
     if (!known) known = backends_.judges.known(task);
     if (!known) {
       KERNELGEN_TRY(known, task_of(open_judge("admit")));
@@ -219,11 +220,20 @@ class Evaluation {
   }
 
   /// Admits the task while the compiler runs. Nothing where it needs the device for itself, which others use.
-  Result<Known> admit(const JudgeTask& task) {
+  Result<AdmissionBeside> admit(const JudgeTask& task) {
     KERNELGEN_TRY(auto at_once, timed("admit", [&] { return task_of(backends_.judges.try_open(task, stop_)); }));
-    if (at_once) return Known(std::move(at_once));
+    if (at_once || !on_device()) return AdmissionBeside{.task = std::move(at_once)};
     WaitForJudge phase(*this, "admit");
     return backends_.judges.admit(task, phase.on_start(), stop_);
+  }
+
+  /// Goes on with another device, if there is one. Requires: nothing is compiled meanwhile.
+  void go_on_at(const std::optional<DeviceBackends>& device) {
+    if (!device) return;
+    backends_.device = *device;
+    record_.environment.device = backends_.device.gpu->to_line();
+    record_.environment.device_uuid = backends_.device.gpu->uuid;
+    backends_.device.runners->prestart(kind_);
   }
 
   /// The phase "wait for the judge", and the one that comes after it if a judge has to be started.
@@ -253,12 +263,7 @@ class Evaluation {
     WaitForJudge phase(*this, starting);
     KERNELGEN_TRY(auto session, backends_.judges.open(judge_task(request_.task, options_, backends_.device.gpu),
                                                       phase.on_start(), stop_));
-    if (session->moved_to) {
-      backends_.device = *session->moved_to;
-      record_.environment.device = backends_.device.gpu->to_line();
-      record_.environment.device_uuid = backends_.device.gpu->uuid;
-      backends_.device.runners->prestart(kind_);
-    }
+    go_on_at(session->moved_to);
     return session;
   }
 

@@ -98,6 +98,13 @@ struct JudgeSession : AdmittedTask {
   virtual Result<ReferenceSamples> time_compiled(const CompiledBaselineRequest& request, std::stop_token stop) = 0;
 };
 
+/// The result of admitting a task beside others.
+struct AdmissionBeside {
+  std::optional<AdmittedTask> task;
+  /// The device, where it is another one than that of the task.
+  std::optional<DeviceBackends> moved_to{};
+};
+
 /// Opens sessions, one at a time for each device, with a warm judge where there is one. Work moves until its judge is
 /// chosen: an equal device that has nothing to do may open a session in place of the task's own.
 class JudgeSource {
@@ -109,10 +116,10 @@ class JudgeSource {
                                                      std::stop_token stop) = 0;
   /// Opens a session on the task's device at once, or returns null if another one is open or waited for.
   virtual Result<std::unique_ptr<JudgeSession>> try_open(const JudgeTask& task, std::stop_token stop) = 0;
-  /// Admits a task beside others, so that no judge is used meanwhile; it may wait. Nothing where the task needs the
-  /// device for itself. `on_start` is as in open().
-  virtual Result<std::optional<AdmittedTask>> admit(const JudgeTask& task, const std::function<void()>& on_start,
-                                                    std::stop_token stop) = 0;
+  /// Admits a task beside others; no judge is used meanwhile. It may wait, and move. Nothing where the task needs the
+  /// device for itself, or no other task waits. `on_start` is as in open().
+  virtual Result<AdmissionBeside> admit(const JudgeTask& task, const std::function<void()>& on_start,
+                                        std::stop_token stop) = 0;
   /// The results of admitting a task before, on its device or an equal one.
   virtual std::optional<AdmittedTask> known(const JudgeTask& task) = 0;
 };

@@ -117,35 +117,58 @@ class PlacedJudges final : public JudgeSource {
 
   Result<std::unique_ptr<JudgeSession>> open(const JudgeTask& task, const std::function<void()>& on_start,
                                              std::stop_token stop) override {
-    std::vector<JudgePlace> places{{.task = task, .gate = placed_.device->gate.get(), .on_start = on_start}};
-    KERNELGEN_TRY(auto at_once, pool_.try_open(places.front(), stop));
+    KERNELGEN_TRY(auto at_once, pool_.try_open(home(task, on_start), stop));
     if (at_once) return at_once;
-    const auto peers = devices_.peers(placed_, request_);
-    for (const auto& peer : peers) {
-      places.push_back({.task = task, .is_free = peer.is_free, .on_start = on_start});
-      places.back().task.device = judge_device(peer.facts);
-    }
-    // From here on, a failure is that of the other device.
-    const auto on_move = [&](std::size_t place) {
-      devices_.move(placed_, peers[place - 1]);
-      places[place].task.device = judge_device(*placed_.device->gpu);
-      places[place].gate = placed_.device->gate.get();
-      on_move_();
-    };
-    auto opened = pool_.open(places, on_move, std::move(stop));
+    Places places(*this, task, on_start);
+    auto opened = pool_.open(places.all, places.on_move(), std::move(stop));
     if (opened.place > 0 && opened.session) (*opened.session)->moved_to = backends_of(*placed_.device);
     return std::move(opened.session);
   }
   Result<std::unique_ptr<JudgeSession>> try_open(const JudgeTask& task, std::stop_token stop) override {
-    return pool_.try_open({task, placed_.device->gate.get()}, std::move(stop));
+    return pool_.try_open(home(task, {}), std::move(stop));
   }
-  Result<std::optional<AdmittedTask>> admit(const JudgeTask& task, const std::function<void()>& on_start,
-                                            std::stop_token stop) override {
-    return pool_.admit({.task = task, .gate = placed_.device->gate.get(), .on_start = on_start}, std::move(stop));
+  Result<AdmissionBeside> admit(const JudgeTask& task, const std::function<void()>& on_start,
+                                std::stop_token stop) override {
+    Places places(*this, task, on_start);
+    auto admitted = pool_.admit(places.all, places.on_move(), std::move(stop));
+    AdmissionBeside beside;
+    KERNELGEN_TRY(beside.task, std::move(admitted.task));
+    if (admitted.place > 0) beside.moved_to = backends_of(*placed_.device);
+    return beside;
   }
   std::optional<AdmittedTask> known(const JudgeTask& task) override { return pool_.known(task); }
 
  private:
+  /// The devices that may judge a task: that where it was placed, and those to which it may move.
+  struct Places {
+    Places(PlacedJudges& owner, const JudgeTask& task, const std::function<void()>& on_start)
+        : judges(owner), peers(owner.devices_.peers(owner.placed_, owner.request_)) {
+      all.push_back(owner.home(task, on_start));
+      for (const auto& peer : peers) {
+        all.push_back({.task = task, .is_free = peer.is_free, .on_start = on_start});
+        all.back().task.device = judge_device(peer.facts);
+      }
+    }
+    /// Moves the evaluation to a place. From then on, a failure is that of the other device. It must not be called
+    /// after this object's end.
+    [[nodiscard]] std::function<void(std::size_t)> on_move() {
+      return [this](std::size_t place) {
+        auto& placed = judges.placed_;
+        judges.devices_.move(placed, peers[place - 1]);
+        all[place].task.device = judge_device(*placed.device->gpu);
+        all[place].gate = placed.device->gate.get();
+        judges.on_move_();
+      };
+    }
+    PlacedJudges& judges;
+    std::vector<PeerDevice> peers;
+    std::vector<JudgePlace> all{};
+  };
+
+  [[nodiscard]] JudgePlace home(const JudgeTask& task, std::function<void()> on_start) const {
+    return {.task = task, .gate = placed_.device->gate.get(), .on_start = std::move(on_start)};
+  }
+
   JudgePool& pool_;
   Devices& devices_;
   const DeviceRequest& request_;
@@ -412,18 +435,16 @@ class Evaluator final : public LocalBenchmarker {
     const bool is_timed = options.mode == EvaluationMode::Full;
     std::vector<JudgePlace> here{{judge_task(task, options, device.gpu), device.gate.get()}};
     KERNELGEN_TRY(auto session, judges_->try_open(here.front(), stop));
-    std::optional<AdmittedTask> admitted;
-    if (!session) {
-      admitted = judges_->known(here.front().task);
-      if (!admitted) {
-        KERNELGEN_TRY(admitted, judges_->admit(here.front(), stop));
-      }
-      if (!admitted || (is_timed && admitted->admission.scored)) {
-        auto opened = judges_->open(here, {}, stop);
-        KERNELGEN_TRY(session, std::move(opened.session));
-      }
+    auto admitted = session ? std::optional<AdmittedTask>(*session) : judges_->known(here.front().task);
+    if (!admitted) {
+      auto beside = judges_->admit(here, {}, stop);
+      KERNELGEN_TRY(admitted, std::move(beside.task));
     }
-    if (session) admitted = *session;
+    if (!session && (!admitted || (is_timed && admitted->admission.scored))) {
+      auto opened = judges_->open(here, {}, stop);
+      KERNELGEN_TRY(session, std::move(opened.session));
+      admitted = *session;
+    }
     auto description = admitted->description;
     description.labels = admitted->admission.labels;
     // The judge may have been started for a task with another name and the same text.

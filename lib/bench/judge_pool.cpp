@@ -120,40 +120,50 @@ class ProcessJudgePool final : public JudgePool {
     return take(std::move(lock), place, std::move(stop));
   }
 
-  Result<std::optional<AdmittedTask>> admit(const JudgePlace& place, std::stop_token stop) override {
-    const auto& task = place.task;
-    const auto key = admission_key(task);
+  PlacedAdmission admit(std::vector<JudgePlace>& places, const std::function<void(std::size_t)>& on_move,
+                        std::stop_token stop) override {
+    const auto& task = places.front().task;
     // What one judge finds reaches the next one through the cache.
     const auto most = task.device && !options_.cache_dir.empty() ? most_admissions(*task.device) : 1;
+    if (most == 1) return {std::optional<AdmittedTask>()};
+    WaitingRequest request{.admits = admission_key(task), .most_admissions = most};
+    for (const auto& place : places)
+      request.places.push_back({judge_key(place.task), place.task.device, place.is_free});
     std::unique_lock lock(mutex_);
-    if (most == 1 || alone_.contains(key)) return std::optional<AdmittedTask>();
-    const auto me = waiting_.insert(waiting_.end(), {.places = {{judge_key(task), task.device}}, .admits = key});
+    const auto me = waiting_.insert(waiting_.end(), std::move(request));
+    const auto& key = me->admits;
     std::optional<AdmittedTask> found;
-    const bool is_over = changed_.wait(lock, stop, [&] {
-      return (found = find_known(task)) || alone_.contains(key) ||
-             (may_admit(work_on(me->home().name()), most) && !is_admitting(key) && is_next(*me));
-    });
-    if (is_over && !found) note_overtaking(me);
+    std::optional<std::size_t> chosen;
+    const auto is_over = [&] {
+      return (found = find_known(task)) || alone_.contains(key) || (chosen = find_place_to_admit(*me));
+    };
+    const bool is_stopped = !changed_.wait(lock, stop, is_over);
+    const bool begins = !is_stopped && !found && chosen && has_company(*me, *chosen);
+    if (begins && *chosen == 0) note_overtaking(me);
+    const auto mine = begins ? admitting_.insert(admitting_.end(), {me->places[*chosen].name(), key}) : admitting_.end();
     waiting_.erase(me);
     changed_.notify_all();
-    if (!is_over) return Error{ErrorCode::Cancelled, "cancelled while waiting for the judge"};
-    if (found || alone_.contains(key)) return found;
-    const auto mine = admitting_.insert(admitting_.end(), {.device = device_of(task), .key = key});
+    if (is_stopped) return {Error{ErrorCode::Cancelled, "cancelled while waiting for the judge"}};
+    if (!begins) return {found};
+    auto& place = places[*chosen];
+    auto ended = trim(mine->device, place.task.device);
     lock.unlock();
+    ended.clear();
+    if (*chosen > 0) on_move(*chosen);
     if (place.on_start) place.on_start();
-    auto admitted = admit_beside_others(task, *place.gate, most, stop);
+    auto admitted = admit_beside_others(place.task, *place.gate, most, stop);
     lock.lock();
+    if (!admitted && !stop.stop_requested()) {
+      // Whatever the reason is, it may be that others were beside it.
+      if (alone_.size() >= k_most_known) alone_.clear();
+      alone_.insert(mine->key);
+    }
     admitting_.erase(mine);
     changed_.notify_all();
-    if (stop.stop_requested()) return Error{ErrorCode::Cancelled, "cancelled while the task was admitted"};
-    if (!admitted) {
-      // Whatever the reason is, without others beside it it does not count.
-      if (alone_.size() >= k_most_known) alone_.clear();
-      alone_.insert(key);
-      return std::optional<AdmittedTask>();
-    }
-    remember(*admitted, task);
-    return std::optional(*std::move(admitted));
+    if (stop.stop_requested()) return {Error{ErrorCode::Cancelled, "cancelled while the task was admitted"}, *chosen};
+    if (!admitted) return {std::optional<AdmittedTask>(), *chosen};
+    remember(*admitted, place.task);
+    return {std::optional(*std::move(admitted)), *chosen};
   }
 
   JudgeState state_of(const JudgeTask& task) override {
@@ -203,6 +213,8 @@ class ProcessJudgePool final : public JudgePool {
     std::vector<Place> places;
     /// The admission_key() of the task that is to be admitted; empty: it waits for a judge.
     std::string admits{};
+    /// admissions_at_a_time() of its devices.
+    std::size_t most_admissions = 1;
     /// QueuedRequest::overtaken.
     int overtaken = 0;
     [[nodiscard]] const Place& home() const { return places.front(); }
@@ -240,10 +252,18 @@ class ProcessJudgePool final : public JudgePool {
     return std::nullopt;
   }
 
+  /// True if a request waits for this device. One whose task is being admitted waits for that alone.
+  [[nodiscard]] bool waits_for(const WaitingRequest& one, const std::string& device) const {
+    return one.home().name() == device && !is_admitting(one.admits);
+  }
+
+  [[nodiscard]] bool is_waited_for(const std::string& device) const {
+    return std::any_of(waiting_.begin(), waiting_.end(), [&](const auto& one) { return waits_for(one, device); });
+  }
+
   /// True if a device has nothing to do.
   [[nodiscard]] bool is_free(const std::string& device) const {
-    return may_use_judge(work_on(device)) &&
-           std::none_of(waiting_.begin(), waiting_.end(), [&](const auto& one) { return one.home().name() == device; });
+    return may_use_judge(work_on(device)) && !is_waited_for(device);
   }
 
   [[nodiscard]] JudgeState state_of(const Place& place) const {
@@ -264,6 +284,36 @@ class ProcessJudgePool final : public JudgePool {
           is_free(name) && taken_over_by(name) == &request && request.places[i].is_free())
         return i;
     return std::nullopt;
+  }
+
+  /// The index of the place that may admit the task of a request now.
+  [[nodiscard]] std::optional<std::size_t> find_place_to_admit(const WaitingRequest& request) const {
+    if (is_admitting(request.admits)) return std::nullopt;
+    const auto work = work_on(request.home().name());
+    if (may_admit(work, request.most_admissions) && (is_next(request) || joins(request, work))) return 0;
+    for (std::size_t i = 1; i < request.places.size(); ++i)
+      if (const auto& name = request.places[i].name(); may_admit(work_on(name), request.most_admissions) &&
+                                                       !is_waited_for(name) && request.places[i].is_free())
+        return i;
+    return std::nullopt;
+  }
+
+  /// True if it is the first that waits to be admitted on its device, and joins those that are being admitted.
+  [[nodiscard]] bool joins(const WaitingRequest& request, const DeviceWork& work) const {
+    const auto& device = request.home().name();
+    const auto first = std::find_if(waiting_.begin(), waiting_.end(), [&](const auto& one) { return waits_for(one, device); });
+    const auto first_to_admit = std::find_if(first, waiting_.end(), [&](const auto& one) {
+      return waits_for(one, device) && !one.admits.empty();
+    });
+    return &*first_to_admit == &request && may_join(work, {.overtaken = first->overtaken});
+  }
+
+  /// True if another task is admitted at the same time, or waits for it. Else the judge that admits it had better stay.
+  [[nodiscard]] bool has_company(const WaitingRequest& request, std::size_t place) const {
+    const auto& device = request.places[place].name();
+    return work_on(device).admissions > 0 || std::any_of(waiting_.begin(), waiting_.end(), [&](const auto& one) {
+             return !one.admits.empty() && one.admits != request.admits && waits_for(one, request.home().name());
+           });
   }
 
   /// The request that a free device takes over; null: none.
@@ -303,14 +353,14 @@ class ProcessJudgePool final : public JudgePool {
   }
 
   [[nodiscard]] std::size_t most_admissions(const JudgeDevice& device) const {
+    if (device.memory_bytes == 0) return 1;
     return admissions_at_a_time(device.memory_bytes, idle_bytes(device) + options_.max_warm * k_idle_judge_bytes);
   }
 
   /// Notes that a request begins before the first one of its device.
   void note_overtaking(std::list<WaitingRequest>::const_iterator request) {
-    const auto first = std::find_if(waiting_.begin(), waiting_.end(), [&](const WaitingRequest& one) {
-      return one.home().name() == request->home().name() && !is_admitting(one.admits);
-    });
+    const auto first = std::find_if(waiting_.begin(), waiting_.end(),
+                                    [&](const auto& one) { return waits_for(one, request->home().name()); });
     if (&*first != &*request) ++first->overtaken;
   }
 
@@ -318,8 +368,7 @@ class ProcessJudgePool final : public JudgePool {
     std::vector<const WaitingRequest*> requests;
     std::vector<QueuedRequest> queue;
     for (const auto& one : waiting_) {
-      // The admission of a task that is being admitted is no work of its own.
-      if (one.home().name() != request.home().name() || is_admitting(one.admits)) continue;
+      if (!waits_for(one, request.home().name())) continue;
       requests.push_back(&one);
       queue.push_back({.warm = find(one.home().key) != judges_.end(), .overtaken = one.overtaken});
     }

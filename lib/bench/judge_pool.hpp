@@ -50,6 +50,12 @@ struct PlacedJudge {
   std::size_t place = 0;
 };
 
+/// An admitted task, or nothing, and the index of the place.
+struct PlacedAdmission {
+  Result<std::optional<AdmittedTask>> task;
+  std::size_t place = 0;
+};
+
 /// Judges, one per task, device, precision and options; one on each device is in use at a time. Tasks that are not
 /// known yet are admitted several at a time. Thread-safe. Use it in a child subreaper only.
 class JudgePool {
@@ -64,8 +70,9 @@ class JudgePool {
   virtual Result<std::unique_ptr<JudgeSession>> try_open(const JudgePlace& place, std::stop_token stop) = 0;
   /// Admits a task while other tasks of the device are admitted, each with a part of its memory; at most
   /// admissions_at_a_time(). No judge is in use meanwhile, and none stays. Nothing where the task needs the device for
-  /// itself.
-  virtual Result<std::optional<AdmittedTask>> admit(const JudgePlace& place, std::stop_token stop) = 0;
+  /// itself, or where a judge may as well stay, because no other task waits. Places and `on_move` are as in open().
+  virtual PlacedAdmission admit(std::vector<JudgePlace>& places, const std::function<void(std::size_t)>& on_move,
+                                std::stop_token stop) = 0;
   /// The results of admitting a task, if this pool has admitted it, on this device or an equal one.
   virtual std::optional<AdmittedTask> known(const JudgeTask& task) = 0;
   /// Whether a task has a judge now.

@@ -26,6 +26,10 @@ bool may_use_judge(const DeviceWork& now) { return !now.has_judge && now.admissi
 
 bool may_admit(const DeviceWork& now, std::size_t most) { return !now.has_judge && now.admissions < most; }
 
+bool may_join(const DeviceWork& now, const QueuedRequest& first) {
+  return now.admissions > 0 && first.overtaken < k_most_overtakes;
+}
+
 std::size_t next_in_queue(std::span<const QueuedRequest> waiting) {
   if (waiting.front().overtaken >= k_most_overtakes) return 0;
   const auto warm = std::find_if(waiting.begin(), waiting.end(), [](const QueuedRequest& one) { return one.warm; });

@@ -22,14 +22,6 @@ enum class JudgeState {
 /// a judge that ends for it will have to be started again.
 [[nodiscard]] int startup_cost(JudgeState state);
 
-/// A request that waits for a judge, or for the admission of its task.
-struct QueuedRequest {
-  /// True if the judge of its task is warm. Starting one for a task of gigabytes takes as long as a verdict.
-  bool warm = false;
-  /// The number of later requests that overtook it while it was the first.
-  int overtaken = 0;
-};
-
 /// Maximal number of times that the first request is overtaken.
 inline constexpr int k_most_overtakes = 16;
 
@@ -43,6 +35,14 @@ inline constexpr std::uint64_t k_admission_bytes = std::uint64_t{16} << 30;
 /// needs the device for itself. 0 bytes: unknown.
 [[nodiscard]] std::size_t admissions_at_a_time(std::uint64_t memory_bytes, std::uint64_t idle_bytes);
 
+/// A request that waits for a judge, or for the admission of its task.
+struct QueuedRequest {
+  /// True if the judge of its task is warm. Starting one for a task of gigabytes takes as long as a verdict.
+  bool warm = false;
+  /// The number of later requests that overtook it while it was the first.
+  int overtaken = 0;
+};
+
 /// What a device is used for now.
 struct DeviceWork {
   /// True if a judge is in use, or starts.
@@ -55,6 +55,10 @@ struct DeviceWork {
 [[nodiscard]] bool may_use_judge(const DeviceWork& now);
 /// True if another task may be admitted, `most` at a time.
 [[nodiscard]] bool may_admit(const DeviceWork& now, std::size_t most);
+/// True if the first task that waits for its admission may begin before `first`, the first request of all: it joins
+/// those that are being admitted, so that they are not admitted one by one where others come between. That counts as
+/// overtaking.
+[[nodiscard]] bool may_join(const DeviceWork& now, const QueuedRequest& first);
 
 /// The index of the next request: the first one with a warm judge, else the first; but the first is overtaken at most
 /// k_most_overtakes times. Only the first counts, so that a judge that was started for it serves as many of its task

@@ -146,11 +146,11 @@ class Checked(Node):
                     self.assertEqual("admit" in [phase["name"] for phase in answer.record["phases"]], admits, device)
             shutil.rmtree(self.root / "cache")
 
-    def admit_while_in_use(self, worker, tasks):
+    def admit_while_in_use(self, worker, tasks, device="0"):
         """Evaluates tasks that all wait for one device, which another evaluation uses until then. Returns the answers."""
         slow = worker.evaluate(task("relu"), worker_client.make_candidate("cuda", SLOW), {**CHECKED, "device": "0"})
         worker.wait_for_phase(slow, "correctness")
-        ids = [worker.evaluate(one, worker_client.make_candidate("cuda", RELU), {**CHECKED, "device": "0"}) for one in tasks]
+        ids = [worker.evaluate(one, worker_client.make_candidate("cuda", RELU), {**CHECKED, "device": device}) for one in tasks]
         for number in ids:
             worker.wait_for_phase(number, "wait for the judge")
         worker.cancel(slow)
@@ -184,9 +184,15 @@ while len(list(place.iterdir())) < 3:
 
     def test_a_task_that_many_wait_for_is_admitted_once(self):
         os.environ["KGEN_FAKE_CUDA_MEMORY"] = str(140 << 30)
-        answers = self.admit_while_in_use(self.start(), [task("twice", "torch.relu(x) * 1")] * 3)
-        admitted = [phase for answer in answers for phase in answer.record["phases"][1:] if phase["name"] == "admit"]
+        twice, other = task("twice", "torch.relu(x) * 1"), task("other", "torch.relu(x) + 0")
+        answers = self.admit_while_in_use(self.start(), [twice, twice, twice, other])
+        admitted = [phase for answer in answers[:3] for phase in answer.record["phases"][1:] if phase["name"] == "admit"]
         self.assertEqual(len(admitted), 1)
+
+    def test_a_task_that_waits_alone_keeps_its_judge(self):
+        os.environ["KGEN_FAKE_CUDA_MEMORY"] = str(140 << 30)
+        answer, = self.admit_while_in_use(self.start(), [task("lone", "torch.relu(x) * 1")])
+        self.assertNotIn("start the judge", [phase["name"] for phase in answer.record["phases"]])
 
     def test_a_task_that_fails_beside_others_is_admitted_alone(self):
         tried = self.root / "tried"
@@ -197,10 +203,52 @@ if not pathlib.Path({str(tried)!r}).exists():
     raise MemoryError("crowded")
 """
         os.environ["KGEN_FAKE_CUDA_MEMORY"] = str(140 << 30)
-        answer, = self.admit_while_in_use(self.start(), [task("crowded", first=first)])
+        answer, _ = self.admit_while_in_use(self.start(), [task("crowded", first=first), task("other", "torch.relu(x) * 1")])
         self.assertTrue(tried.exists())
         # Without waiting, beside others, and for itself.
         self.assertEqual([phase["name"] for phase in answer.record["phases"]].count("admit"), 3)
+
+    def test_tasks_are_admitted_by_an_equal_gpu_that_has_nothing_to_do(self):
+        os.environ["KGEN_FAKE_CUDA_MEMORY"] = str(140 << 30)
+        worker = self.start()
+        slow = worker.evaluate(task("relu"), worker_client.make_candidate("cuda", SLOW), {**CHECKED, "device": "0"})
+        worker.wait_for_phase(slow, "correctness")
+        # As many as keep a judge there. Some were placed on the first.
+        tasks = [task(f"t{i}", f"torch.relu(x) * {i + 2}") for i in range(3)]
+        ids = [worker.evaluate(one, worker_client.make_candidate("cuda", WRONG), CHECKED) for one in tasks]
+        # The first lasts a minute for each of its calls, so none of these has waited for it.
+        self.assertEqual([self.judged(worker.wait(number), ("accuracy",)) for number in ids], [THIRD] * 3)
+        worker.cancel(slow)
+        self.assertEqual(worker.wait(slow).error["code"], "cancelled")
+
+    def test_waiting_to_be_admitted_can_be_cancelled(self):
+        os.environ["KGEN_FAKE_CUDA_MEMORY"] = str(140 << 30)
+        worker = self.start()
+        slow = worker.evaluate(task("relu"), worker_client.make_candidate("cuda", SLOW), {**CHECKED, "device": "0"})
+        worker.wait_for_phase(slow, "correctness")
+        tasks = [task(f"t{i}", f"torch.relu(x) * {i + 2}") for i in range(2)]
+        ids = [worker.evaluate(one, worker_client.make_candidate("cuda", RELU), {**CHECKED, "device": "0"}) for one in tasks]
+        for number in ids:
+            worker.wait_for_phase(number, "wait for the judge")
+            worker.cancel(number)
+            self.assertEqual(worker.wait(number).error["code"], "cancelled")
+        worker.cancel(slow)
+        self.assertEqual(worker.wait(slow).error["code"], "cancelled")
+        self.judged(worker.judge(tasks[0], "cuda", WRONG, CHECKED), ("accuracy",))
+
+    def test_tasks_are_described_while_a_gpu_is_in_use(self):
+        os.environ["KGEN_FAKE_CUDA_MEMORY"] = str(140 << 30)
+        worker = self.start()
+        slow = worker.evaluate(task("relu"), worker_client.make_candidate("cuda", SLOW), {**CHECKED, "device": "0"})
+        worker.wait_for_phase(slow, "correctness")
+        tasks = [task(f"t{i}", f"torch.relu(x) * {i + 2}") for i in range(3)]
+        ids = [worker.describe(one, {"device": "0", **options}) for one in tasks for options in (CHECKED, {})]
+        worker.cancel(slow)
+        self.assertEqual(worker.wait(slow).error["code"], "cancelled")
+        for number, timed in zip(ids, [False, True] * 3):
+            description = worker.wait(number).description
+            self.assertEqual(description["name"], f"t{ids.index(number) // 2}")
+            self.assertEqual(description.get("reference_time") is not None, timed)
 
     def test_one_at_a_time_stays_with_its_judge(self):
         worker = self.start()

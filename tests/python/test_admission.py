@@ -150,7 +150,7 @@ class Dropped(unittest.TestCase):
         admission = admitted("return torch.relu(x)", budget=AdmissionBudget(seconds=0.0))
         self.assertEqual(admission.distributions, ["own", "zero_mean"])
         self.assertIn("was over", admission.dropped["negate"])
-        self.assertFalse(admission.is_complete())
+        self.assertTrue(admission.lacked_time())
 
 
 class Allowances(unittest.TestCase):
@@ -209,8 +209,9 @@ class Float64(unittest.TestCase):
         admission = admitted("return torch.exp(x)", budget=AdmissionBudget(float64=OracleBudget(20, 1000)))
         self.assertRegex(admission.float64, "^none: needs about")
         self.assertTrue(admission.scored)
-        self.assertFalse(admission.is_complete())
-        self.assertTrue(admitted("return torch.exp(x)").is_complete())
+        self.assertEqual((admission.lacked_memory(), admission.lacked_time()), (True, False))
+        complete = admitted("return torch.exp(x)")
+        self.assertEqual((complete.lacked_memory(), complete.lacked_time()), (False, False))
 
     def test_limits_of_time_are_as_many_times_as_long(self):
         budget = AdmissionBudget(float64=OracleBudget(5.0, 1000)).times(4)
@@ -220,6 +221,7 @@ class Float64(unittest.TestCase):
     def test_no_time(self):
         admission = admitted("return torch.exp(x)", budget=AdmissionBudget(float64=OracleBudget(0.0)))
         self.assertRegex(admission.float64, "^none: would take about")
+        self.assertEqual((admission.lacked_memory(), admission.lacked_time()), (False, True))
 
     def test_time_that_ends_on_the_way(self):
         task = task_from(model("return torch.exp(x)", "[torch.rand(64, 96)]"))

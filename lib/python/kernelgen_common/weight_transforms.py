@@ -81,9 +81,9 @@ _INITS = ("trunc_normal_", "orthogonal_", "sparse_", "eye_", "dirac_")
 _FREQUENCY = 1000.0
 #: Where the wave of a row or column is above this, it is an outlier: one in 16.
 _OUTLYING = 0.96
-#: Elements that are changed at a time: of more, each intermediate result is memory that the system has to clear first, which takes
-#: most of the time.
-_ENOUGH = 1 << 18
+#: Elements that are changed at a time, on a processor: of more, each intermediate result is memory that the system has to clear first,
+#: which takes most of the time. A device keeps its memory, and needs many elements at a time.
+_ENOUGH, _ENOUGH_ON_DEVICE = 1 << 18, 1 << 22
 
 
 def number_of(name: str) -> int:
@@ -122,7 +122,8 @@ class _Values:
             return (tensor.double() + transform.shift * _wave(tensor, self._phase)).to(tensor.dtype)
         rows = tensor.reshape(tensor.shape[0], -1)
         result = torch.empty_like(rows, memory_format=torch.contiguous_format)
-        step = max(1, _ENOUGH // max(1, rows.shape[1]))
+        enough = _ENOUGH if rows.device.type == "cpu" else _ENOUGH_ON_DEVICE
+        step = max(1, enough // max(1, rows.shape[1]))
         columns = _outlying(rows[:1], self._column_phase, transform.outliers)
         for start in range(0, rows.shape[0], step):
             part = rows[start : start + step]

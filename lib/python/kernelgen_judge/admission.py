@@ -27,7 +27,7 @@ from .distributions import applicable, family_of, has_special_probe, inspect_inp
 from .distributions import make_inputs as make_distribution
 from .errors import is_out_of_memory, one_line
 from .guarded import guarding
-from .oracle import Oracle, OracleBudget, OracleUnavailable, is_lack_of_memory
+from .oracle import Oracle, OracleBudget, OracleUnavailable, is_lack_of_memory, is_lack_of_time
 from .sensitivity import sensitive_bytes
 from .stability import is_stable
 from .target import FEW_ELEMENTS, NOISE_LIMIT, NOISE_MULTIPLE, ROUNDING_MARGIN, Allowance, Tolerance, Truth, default_tolerance
@@ -127,10 +127,9 @@ class Admission:
         """True if something was left out because the device had too little memory."""
         return _NO_MEMORY in self.dropped.values() or is_lack_of_memory(self.float64)
 
-    def is_complete(self) -> bool:
-        """True if no lack of memory or time left anything out."""
-        was_over = any(reason.startswith(_TIME_WAS_OVER) for reason in self.dropped.values())
-        return self.float64 == "full" and _NO_MEMORY not in self.dropped.values() and not was_over
+    def lacked_time(self) -> bool:
+        """True if something was left out because its time was over."""
+        return any(reason.startswith(_TIME_WAS_OVER) for reason in self.dropped.values()) or is_lack_of_time(self.float64)
 
     def make_inputs(self, task: Task, distribution: str, seed: int) -> CallInputs:
         """Inputs of an admitted distribution."""

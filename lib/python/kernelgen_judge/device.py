@@ -105,6 +105,10 @@ class Device:
     def recover(self) -> None:
         """Pauses if earlier work slows the device down."""
 
+    def ran_out_of_memory(self) -> bool:
+        """True if its memory ever ran out in this process, whatever became of the error."""
+        return False
+
 
 CPU = Device()
 
@@ -198,6 +202,9 @@ class GpuDevice(Device):
             self._part_bytes -= PROCESS_BYTES
         self.limit_torch(self._part_bytes)
 
+    def total_bytes(self) -> int:
+        return self.gpu.memory()[1]
+
     def free_bytes(self) -> int:
         """Free bytes; torch's cache does not count as free."""
         free = self.gpu.memory()[0]
@@ -205,6 +212,9 @@ class GpuDevice(Device):
             return free
         taken = torch.cuda.memory_reserved() if self._on_cuda else 0
         return min(free, max(0, self._part_bytes - taken))
+
+    def ran_out_of_memory(self) -> bool:
+        return self._on_cuda and torch.cuda.memory_stats().get("num_ooms", 0) > 0
 
     def foreign_bytes(self) -> int:
         """Bytes that are neither free nor needed by this judge and its processes: a lower bound of what foreign processes hold."""
@@ -227,7 +237,7 @@ class GpuDevice(Device):
     def use(self) -> dict[str, int]:
         probes, delayed = (self._probe.count, self._probe.delayed) if self._probe is not None else (0, 0)
         return {
-            "total_bytes": self.gpu.memory()[1],
+            "total_bytes": self.total_bytes(),
             "foreign_bytes": self.foreign_bytes(),
             "runner_bytes": self.runner_bytes,
             "probes": probes,

@@ -36,6 +36,7 @@ _SLOWDOWN_GPU, _SLOWDOWN_GPU_WITHOUT = 4.0, 80.0
 _CONVOLUTIONS = (nn.Conv1d, nn.Conv2d, nn.Conv3d, nn.ConvTranspose1d, nn.ConvTranspose2d, nn.ConvTranspose3d)
 #: Approximate ratio of the peak bytes of a float64 call to the bytes of its inputs, outputs and weights in their own dtype.
 _MEMORY_FACTOR = 6.0
+_TIME_WAS_OVER = "the time for float64 was over"
 #: Approximate cost of a simulation of rounding in plain float64 calls, and the time for all of them as a share of the budget.
 _ROUNDED_COST, _ROUNDED_SHARE = 4.0, 0.25
 
@@ -47,6 +48,11 @@ class OracleUnavailable(Exception):
 def is_lack_of_memory(reason: str) -> bool:
     """True if the message of an OracleUnavailable is about memory."""
     return "memory ran out" in reason or re.search(r"needs about \d+ MiB of", reason) is not None
+
+
+def is_lack_of_time(reason: str) -> bool:
+    """True if the message of an OracleUnavailable is about time."""
+    return _TIME_WAS_OVER in reason or re.search(r"would take about .* s more than", reason) is not None
 
 
 @dataclass(frozen=True)
@@ -66,7 +72,7 @@ class _Deadline(TorchFunctionMode):
 
     def __torch_function__(self, func, types, args=(), kwargs=None):
         if time.monotonic() > self._end:
-            raise OracleUnavailable("the time for float64 was over")
+            raise OracleUnavailable(_TIME_WAS_OVER)
         return func(*args, **(kwargs or {}))
 
 

@@ -39,9 +39,9 @@ _ORDERS = ("before", "after", "never")
 _CANDIDATE_TURN_SECONDS = 3e-4
 #: Slots of a task, their bytes and tensors together. A runner tells the addresses of up to 502 outputs in one reply.
 MAX_SLOTS, SLOTS_BYTES, MAX_SLOT_TENSORS = 256, 128 << 20, 500
-#: The same on a GPU, where a series is replayed as one graph. Longer calls, of which fewer slots than the least would fit, are long
-#: enough for the worker's clock without a series.
-GPU_SLOTS, GPU_SLOTS_BYTES, LEAST_GPU_SLOTS = 128, 512 << 20, 24
+#: The same on a GPU, where a series is replayed as one graph. Larger calls are longer, so that fewer of them are as good, but their slots
+#: take more memory: at most one part in so many of the device's.
+GPU_SLOTS, GPU_SLOTS_BYTES, LARGE_SLOTS, LARGE_SLOTS_PART, LEAST_GPU_SLOTS = 128, 512 << 20, 24, 16, 3
 
 
 class RequestError(Exception):
@@ -150,7 +150,8 @@ class Session:
         if isinstance(cached, str):
             cached = json.loads(cached)
         budget = AdmissionBudget(float64=oracle_budget(self._request, task.device)).times(task.device.parts)
-        if task.device.parts > 1 and bytes_of_wider_call(task) > budget.float64.bytes:
+        is_known = cached is not None and Admission.from_json(cached, task) is not None
+        if not is_known and task.device.parts > 1 and bytes_of_wider_call(task) > budget.float64.bytes:
             raise TaskError("needs more than a part of the device's memory", OUT_OF_MEMORY)
         self._admission = admit(task, budget, cached)
         task.device.release_cache()
@@ -159,7 +160,7 @@ class Session:
         tolerance = answer["tolerance"]
         if asked is not None:
             tolerance = {**asked.to_json(), "max_rms_error_multiple": tolerance["max_rms_error_multiple"]}
-        kept = answer == cached or _serves_others(self._admission, task.device)
+        kept = is_known or _serves_others(self._admission, task.device)
         return {"admission": answer, "kept": kept, "tolerance": tolerance}
 
     # -- the arena ------------------------------------------------------------------------------------------------
@@ -170,8 +171,11 @@ class Session:
         device = task.device.gpu.facts if task.device.gpu is not None else None
         guard = 0 if device is None else GUARD
         layout = make_layout(self._tensors(task), device is None, guard, self._slots_for)
-        if isinstance(task.device, GpuDevice) and layout.slots > 1 and not has_room_for_slots(task.device, task, layout):
-            layout = make_layout(self._tensors(task), False, guard)
+        if isinstance(task.device, GpuDevice):
+            most = layout.slots
+            while layout.slots > 1 and not has_room_for_slots(task.device, task, layout):
+                most = most // 2 if most // 2 >= LEAST_GPU_SLOTS else 1
+                layout = make_layout(self._tensors(task), False, guard, lambda slot_bytes, most=most: most)
         self._layout = layout
         self._host_layout = None if device is None else make_layout([])
         scalars = [("input", s.name, s.type, s.value) for s in task.input_scalars]
@@ -211,6 +215,8 @@ class Session:
             return 1
         if task.device.is_gpu:
             fitting = min(GPU_SLOTS, GPU_SLOTS_BYTES // slot_bytes)
+            if isinstance(task.device, GpuDevice) and fitting < LARGE_SLOTS:
+                fitting = max(fitting, min(LARGE_SLOTS, task.device.total_bytes() // LARGE_SLOTS_PART // slot_bytes))
             return fitting if fitting >= LEAST_GPU_SLOTS else 1
         tensors = len(task.inputs) + len(task.draws) + len(task.outputs)
         return max(1, min(MAX_SLOTS, SLOTS_BYTES // slot_bytes, MAX_SLOT_TENSORS // tensors))
@@ -440,11 +446,12 @@ class Session:
 
 
 def _serves_others(admission: Admission, device: Device) -> bool:
-    """True if no other judge of the task would find out more: what foreign processes or other judges left no memory for is checked
-    where there is more."""
+    """True if no other judge of the task would find out more: what foreign processes or other judges left no memory or time for is
+    checked where there is more."""
+    lacked_memory = admission.lacked_memory() or device.ran_out_of_memory()
     if device.parts > 1:
-        return admission.is_complete()
-    return not (admission.lacked_memory() and device.is_crowded())
+        return not (lacked_memory or admission.lacked_time())
+    return not (lacked_memory and device.is_crowded())
 
 
 def _speed_of(device: Device) -> dict[str, Any]:

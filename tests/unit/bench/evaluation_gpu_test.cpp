@@ -64,7 +64,7 @@ TEST_CASE("a judge is asked for when everything else is done, and before that on
   CHECK(prepared(true, true, true) == Order{"build", "judge"});
 }
 
-TEST_CASE("a task that cannot be admitted beside others ends its evaluation", "[bench][evaluation][gpu]") {
+TEST_CASE("an error while a task is admitted beside others ends its evaluation", "[bench][evaluation][gpu]") {
   Scene scene;
   put_on_gpu(scene, 1'000'000, 900'000);
   scene.queue = scene.beside = true;
@@ -162,6 +162,21 @@ TEST_CASE("an evaluation goes on where its judge is", "[bench][evaluation][gpu]"
     REQUIRE(scene.compiled_requests.size() == 1);
     CHECK(scene.compiled_requests.front().machine == "there");
   }
+}
+
+TEST_CASE("an evaluation goes on where its task was admitted", "[bench][evaluation][gpu]") {
+  Scene scene;
+  put_on_gpu(scene, 1'000'000, 500'000);
+  scene.gpu->uuid = "GPU-1";
+  scene.queue = scene.beside = true;
+  scene.admits_on = scene.gpu;
+  scene.admits_on->uuid = "GPU-2";
+  const auto record = evaluate(scene, Target::Cuda);
+  REQUIRE(record);
+  CHECK(record->outcome.to_class() == "correct");
+  CHECK(record->environment.device_uuid == "GPU-2");
+  CHECK(scene.opened_on == std::vector<std::string>{"GPU-2"});
+  CHECK(scene.ran_there);
 }
 
 TEST_CASE("a candidate that draws itself is not compared with a replay that does not", "[bench][evaluation][gpu]") {

@@ -155,6 +155,8 @@ struct Scene {
   bool queue = false;
   /// Whether the task may be admitted beside others.
   bool beside = false;
+  /// The device that admits it then; unset: its own.
+  std::optional<GpuFacts> admits_on;
   bool known = false;
   ForwardRandomness randomness = ForwardRandomness::None;
   /// Its judge has to be started once more.
@@ -324,14 +326,17 @@ class FakeWorld final : public JudgeSource,
       session->moved_to = DeviceBackends{.gpu = scene_.moves_to, .runners = &there_, .gate = this, .machine = "there"};
     return std::unique_ptr<JudgeSession>(std::move(session));
   }
-  Result<std::optional<AdmittedTask>> admit(const JudgeTask& task, const std::function<void()>& on_start,
-                                            std::stop_token) override {
-    if (!scene_.beside) return std::optional<AdmittedTask>();
+  Result<AdmissionBeside> admit(const JudgeTask& task, const std::function<void()>& on_start,
+                                std::stop_token) override {
+    if (!scene_.beside) return AdmissionBeside();
     on_start();
     scene_.prepared.emplace_back("beside");
     if (scene_.judge_refuses) return *scene_.judge_refuses;
     scene_.known = true;
-    return known(task);
+    AdmissionBeside admitted{.task = known(task)};
+    if (scene_.admits_on)
+      admitted.moved_to = DeviceBackends{.gpu = scene_.admits_on, .runners = &there_, .gate = this, .machine = "there"};
+    return admitted;
   }
   void prestart(RunnerKind) override {}
   Result<RunnerAnswer> compile_for(const CompileForJob& job, const StepLimits&, std::stop_token) override {

@@ -98,3 +98,11 @@ TEST_CASE("tasks are admitted beside each other, and beside no judge in use", "[
   CHECK_FALSE(may_use_judge({.has_judge = false, .admissions = 1}));
   CHECK_FALSE(may_use_judge({.has_judge = true, .admissions = 0}));
 }
+
+TEST_CASE("a task joins those that are being admitted, unless the first request was overtaken too often",
+          "[bench][judge_queue]") {
+  CHECK(may_join({.has_judge = false, .admissions = 1}, {.warm = true, .overtaken = 0}));
+  CHECK_FALSE(may_join({.has_judge = false, .admissions = 0}, {.warm = true, .overtaken = 0}));
+  CHECK(may_join({.has_judge = false, .admissions = 1}, {.warm = false, .overtaken = k_most_overtakes - 1}));
+  CHECK_FALSE(may_join({.has_judge = false, .admissions = 1}, {.warm = false, .overtaken = k_most_overtakes}));
+}
