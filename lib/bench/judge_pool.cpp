@@ -140,7 +140,8 @@ class ProcessJudgePool final : public JudgePool {
     const bool is_stopped = !changed_.wait(lock, stop, is_over);
     const bool begins = !is_stopped && !found && chosen && has_company(*me, *chosen);
     if (begins && *chosen == 0) note_overtaking(me);
-    const auto mine = begins ? admitting_.insert(admitting_.end(), {me->places[*chosen].name(), key}) : admitting_.end();
+    const auto mine =
+        begins ? admitting_.insert(admitting_.end(), {me->places[*chosen].name(), key}) : admitting_.end();
     waiting_.erase(me);
     changed_.notify_all();
     if (is_stopped) return {Error{ErrorCode::Cancelled, "cancelled while waiting for the judge"}};
@@ -252,7 +253,7 @@ class ProcessJudgePool final : public JudgePool {
     return std::nullopt;
   }
 
-  /// True if a request waits for this device. One whose task is being admitted waits for that alone.
+  /// True if a request waits for this device. While its task is being admitted, it waits for that alone.
   [[nodiscard]] bool waits_for(const WaitingRequest& one, const std::string& device) const {
     return one.home().name() == device && !is_admitting(one.admits);
   }
@@ -292,8 +293,8 @@ class ProcessJudgePool final : public JudgePool {
     const auto work = work_on(request.home().name());
     if (may_admit(work, request.most_admissions) && (is_next(request) || joins(request, work))) return 0;
     for (std::size_t i = 1; i < request.places.size(); ++i)
-      if (const auto& name = request.places[i].name(); may_admit(work_on(name), request.most_admissions) &&
-                                                       !is_waited_for(name) && request.places[i].is_free())
+      if (const auto& name = request.places[i].name();
+          may_admit(work_on(name), request.most_admissions) && !is_waited_for(name) && request.places[i].is_free())
         return i;
     return std::nullopt;
   }
@@ -301,10 +302,10 @@ class ProcessJudgePool final : public JudgePool {
   /// True if it is the first that waits to be admitted on its device, and joins those that are being admitted.
   [[nodiscard]] bool joins(const WaitingRequest& request, const DeviceWork& work) const {
     const auto& device = request.home().name();
-    const auto first = std::find_if(waiting_.begin(), waiting_.end(), [&](const auto& one) { return waits_for(one, device); });
-    const auto first_to_admit = std::find_if(first, waiting_.end(), [&](const auto& one) {
-      return waits_for(one, device) && !one.admits.empty();
-    });
+    const auto first =
+        std::find_if(waiting_.begin(), waiting_.end(), [&](const auto& one) { return waits_for(one, device); });
+    const auto first_to_admit = std::find_if(
+        first, waiting_.end(), [&](const auto& one) { return waits_for(one, device) && !one.admits.empty(); });
     return &*first_to_admit == &request && may_join(work, {.overtaken = first->overtaken});
   }
 

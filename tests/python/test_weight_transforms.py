@@ -7,6 +7,7 @@ from unittest import mock
 
 import harness  # noqa: F401 - finds the packages
 import torch
+from kernelgen_common import weight_transforms
 from kernelgen_common.weight_transforms import TRANSFORMS, number_of
 from kernelgen_judge.admission import admit
 from kernelgen_judge.compare import Expected
@@ -285,6 +286,15 @@ class Admitted(unittest.TestCase):
             self.assertTrue(torch.equal(weight[0], weight[1]))
             self.assertFalse(torch.equal(weight[0], weight[2]))
             self.assertGreater(float(weight[0].std()), 0.01)
+
+    def test_constants_are_the_same_wherever_a_constructor_makes_its_tensors(self) -> None:
+        def changed() -> torch.Tensor:
+            values = weight_transforms._Values(weight_transforms.TRANSFORMS[1], 5)
+            return values.constant(torch.ones(4, device="cpu"), 1.0, "parameter", 0)
+
+        with torch.device("meta"):
+            elsewhere = changed()
+        self.assertTrue(torch.equal(elsewhere, changed()))
 
     def test_nothing_changes_without_a_transform(self) -> None:
         task = task_of("self.fc = nn.Linear(32, 8)\nself.norm = nn.BatchNorm1d(8)", "return self.norm(self.fc(x))")

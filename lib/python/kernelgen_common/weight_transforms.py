@@ -138,9 +138,11 @@ class _Values:
         """What becomes of the `number`-th constant of this value and size."""
         text = f"{self._seed}/{self._transform.name}/{tensor.numel()}/{value!r}/{role}/{number}"
         digest = hashlib.sha256(text.encode()).digest()
-        generator = torch.Generator().manual_seed(int.from_bytes(digest[:8], "little") >> 1)
-        unit = torch.rand(tensor.numel(), generator=generator, dtype=torch.float64).view(tensor.shape)
-        sign = torch.randint(2, (tensor.numel(),), generator=generator).view(tensor.shape) * 2 - 1
+        # The constructor may run where tensors are made on a device: its generators have other streams.
+        cpu = torch.device("cpu")
+        generator = torch.Generator(cpu).manual_seed(int.from_bytes(digest[:8], "little") >> 1)
+        unit = torch.rand(tensor.numel(), generator=generator, dtype=torch.float64, device=cpu).view(tensor.shape)
+        sign = torch.randint(2, (tensor.numel(),), generator=generator, device=cpu).view(tensor.shape) * 2 - 1
         # Never next to nothing, because the constant may be a single number.
         part = sign * (0.2 + 0.8 * unit)
         largest = self._transform.shift if _is_vector(tensor) else self._transform.filling
