@@ -26,7 +26,7 @@ from .randomness import replaying
 from .rounding import NotSimulated, SequentialRounding, Tf32Operands
 from .source import quiet
 from .target import Truth
-from .task import CallInputs, Reference
+from .task import CallInputs, Reference, Task
 from .values import flatten_output, unflatten
 
 #: float64 over float32 on a CPU: matrix products and memory twice, functions without a vector form more, convolutions most.
