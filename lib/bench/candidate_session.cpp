@@ -32,7 +32,10 @@ constexpr int k_tried_replays = 2;
 /// longer.
 constexpr int k_replayed_series = 4;
 /// Lengths beside that of all slots. Each call needs an answer of the reference, so long calls have short series.
-constexpr std::array<int, 2> k_short_series{8, 32};
+constexpr std::array<int, 3> k_short_series{3, 8, 32};
+/// Calls that a runner makes for each one of its first replayed series: to warm up, to check the capture, and the
+/// replay.
+constexpr int k_calls_for_a_series = 4;
 /// Instances of ModelNew for these weight sets are made at the beginning, and matched with the reference.
 constexpr int k_kept_sets = 2;
 /// At most five copies of the weights of a ModelNew are made at a time: its instances, one that is handed over, and
@@ -356,8 +359,23 @@ Result<std::optional<std::string>> CandidateSession::try_replay() {
 
 Result<std::variant<ReplayedSeries, std::string>> CandidateSession::time_replayed_series(double call_ns,
                                                                                          double cached_ns) {
+  auto chosen = replayed_rehearsals_.begin() +
+                (&choose_replayed_series(replayed_rehearsals_, call_ns, cached_ns) - replayed_rehearsals_.data());
+  const double limit_ns = std::chrono::duration<double, std::nano>(options_.call_timeout).count() / 2;
+  if (k_calls_for_a_series * chosen->calls * call_ns > limit_ns)
+    return std::variant<ReplayedSeries, std::string>(
+        fmt::format("{} calls of {:.0f} ms come too near the limit of a call", chosen->calls, call_ns / 1e6));
+  while (true) {
+    KERNELGEN_TRY(auto found, replay_series(*chosen));
+    // Fewer calls need less memory.
+    const bool is_over = std::holds_alternative<ReplayedSeries>(found) || !not_replayed_ || lost_;
+    if (is_over || chosen == replayed_rehearsals_.begin()) return found;
+    --chosen;
+  }
+}
+
+Result<std::variant<ReplayedSeries, std::string>> CandidateSession::replay_series(const ReplayedRehearsal& rehearsal) {
   using Answer = std::variant<ReplayedSeries, std::string>;
-  const auto& rehearsal = choose_replayed_series(replayed_rehearsals_, call_ns, cached_ns);
   const auto most = *std::max_element(rehearsal.overheads_ns.begin(), rehearsal.overheads_ns.end());
   ReplayedSeries found{.calls = rehearsal.calls, .overhead_ns = static_cast<double>(most)};
   for (int i = 0; i < k_replayed_series; ++i) {
@@ -389,6 +407,7 @@ Result<std::optional<std::string>> CandidateSession::replay_once(const CallReque
   const auto& reply = std::get<RunnerReply>(answer);
   lost_ = reply.status == RunnerStatus::DeviceFault;
   replay_host_ns_ = reply.host_ns + runner_->take_overrun_ns();
+  not_replayed_ = reply.status != RunnerStatus::Ok;
   if (reply.status != RunnerStatus::Ok) return Refused(reply.text);
   KERNELGEN_TRY(const auto checked, judge().check(CheckMode::Full, std::nullopt));
   if (checked.outcome.correct()) return Refused();

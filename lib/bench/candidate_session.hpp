@@ -108,6 +108,7 @@ class CandidateSession {
   Result<PreparedCall> prepare(CallRequest request);
   [[nodiscard]] CallRequest timed_call(int number, CallMode mode, int calls) const;
   Result<std::variant<TimedPair, Outcome>> time_pair(int number, CallMode reference, CallMode candidate, int wanted);
+  Result<std::variant<ReplayedSeries, std::string>> replay_series(const ReplayedRehearsal& rehearsal);
   /// A request for a series that is replayed; not new: the same inputs once more.
   [[nodiscard]] static CallRequest replayed_series(int calls, bool is_new);
   Result<EarlyVerdict> construct(int set, const WeightDraw& draw, std::uint64_t& state_bytes);
@@ -148,6 +149,8 @@ class CandidateSession {
   int weight_set_ = 1;
   int call_ = 0;
   bool lost_ = false;
+  /// True if the runner could not make the last replay; else its outputs were compared.
+  bool not_replayed_ = false;
   std::int64_t prepare_ns_ = 0;
   std::int64_t first_call_ns_ = 0;
   /// Number of calls in a timed series.

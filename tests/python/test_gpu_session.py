@@ -388,6 +388,16 @@ class SeriesTest(unittest.TestCase):
 
     # -- series ---------------------------------------------------------------------------------------------------
 
+    def test_the_plan_counts_what_views_keep(self) -> None:
+        for answer, kept in (("x @ y", 0), ("(x @ y)[-1:]", 59 * 16 * 4)):
+            session = Session()
+            session.load(load_request(SERIES.replace("self.bn(x) @ y", answer).replace("self.f(x) @ y", answer)))
+            self.assertEqual(session._task.kept_bytes, kept, answer)
+            layout = make_layout(Session._tensors(session._task), False, 4096, lambda _: 5)
+            plan = plan_memory(session._device, session._task, layout)
+            session._task.kept_bytes = 0
+            self.assertEqual(plan.least - plan_memory(session._device, session._task, layout).least, 4 * kept)
+
     def test_a_series_is_in_the_first_slots_and_single_calls_in_the_first_one(self) -> None:
         self.attach()
         for asked, calls in ((GPU_SLOTS, GPU_SLOTS), (1, 1), (5, 5), (0, 1), (GPU_SLOTS + 9, GPU_SLOTS), (1, 1), (1, 1)):

@@ -129,7 +129,9 @@ class Admission:
 
     def lacked_time(self) -> bool:
         """True if something was left out because its time was over."""
-        return any(reason.startswith(_TIME_WAS_OVER) for reason in self.dropped.values()) or is_lack_of_time(self.float64)
+        was_over = any(reason.startswith(_TIME_WAS_OVER) for reason in self.dropped.values())
+        unknown_bytes = bool(self.device) and self.deterministic and self.randomness != "stochastic" and self.sensitive_bytes is None
+        return was_over or unknown_bytes or is_lack_of_time(self.float64)
 
     def make_inputs(self, task: Task, distribution: str, seed: int) -> CallInputs:
         """Inputs of an admitted distribution."""

@@ -94,7 +94,7 @@ def plan_memory(device: GpuDevice, task: Task, layout: Layout) -> MemoryPlan:
     # set; a call of the reference; the answer before the current one; working memory of the comparison.
     least = 3 * weights + inputs + call + outputs + _COMPARISON_BYTES * min(largest, DEVICE_CHUNK)
     # An input set and an expected answer for each further slot; padding takes as much as in the arena.
-    further = (layout.slots - 1) * layout.slot_bytes
+    further = (layout.slots - 1) * (layout.slot_bytes + task.kept_bytes)
     least += further
     # Two other weight sets; a transform of inputs; a call inside of graphs; outputs that must be looked at twice.
     ample = least + 4 * weights + inputs + call + outputs

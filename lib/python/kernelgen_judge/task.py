@@ -209,6 +209,8 @@ class Task:
     constructs_on_device: bool = True
     #: Bytes that a call of the reference takes at its peak, outputs included; 0 where they are not counted.
     call_bytes: int = 0
+    #: Bytes that an answer keeps in use beyond its outputs: a view keeps all of what it is a part of.
+    kept_bytes: int = 0
     level: str = "unknown"
     mode: str = "train"
     randomness: str = "none"
@@ -449,6 +451,8 @@ def _probe(task: Task, seed: int) -> None:
     task.mutated_buffers = [entry.name for entry in changed if entry.role == "buffer"]
     task.outputs, task.output_structure = result.outputs.specs(), result.outputs.structure
     task.output_scalars = result.outputs.scalars
+    storages = {tensor.untyped_storage().data_ptr(): tensor.untyped_storage().nbytes() for tensor in result.outputs.tensors.values()}
+    task.kept_bytes = max(0, sum(storages.values()) - sum(spec.elements * spec.itemsize for spec in task.outputs))
     task.facts = _facts(task, observer.observed, inputs)
     trace = result.trace
     task.draws = [spec_of(name, tensor) for name, tensor in result.named_draws().items()]

@@ -355,6 +355,38 @@ TEST_CASE("a candidate with wrong answers in a replayed series is called instead
   CHECK(record->timing->speedup_device_reason.find("in a series: its replay gives other outputs") != std::string::npos);
 }
 
+TEST_CASE("a series for which memory runs out gives way to a shorter one", "[bench][evaluation][gpu]") {
+  const auto judged = [](int most) {
+    Scene scene;
+    replay_series(scene, 20'000, 18'000);
+    const auto runs = scene.runner;
+    scene.runner = [=, &scene](const std::string& op, int count) -> RunnerAnswer {
+      if (op == "replay series" && scene.judge.series > most)
+        return RunnerReply{.status = RunnerStatus::NotCapturable, .text = "OutOfMemoryError"};
+      return runs(op, count);
+    };
+    const auto record = evaluate(scene, Target::Torch);
+    REQUIRE(record);
+    CHECK(record->outcome.correct());
+    return *record->timing;
+  };
+  CHECK(judged(100).replayed_series->calls == 100);
+  CHECK(judged(99).replayed_series->calls == 32);
+  CHECK(judged(3).replayed_series->calls == 3);
+  CHECK_FALSE(judged(2).replayed_series);
+  CHECK(judged(2).speedup_device_reason.find("in a series: OutOfMemoryError") != std::string::npos);
+}
+
+TEST_CASE("calls as long as their limit are not replayed in series", "[bench][evaluation][gpu]") {
+  Scene scene;
+  replay_series(scene, 3'000'000'000, 3'000'000'000);
+  const auto record = evaluate(scene, Target::Torch);
+  REQUIRE(record);
+  CHECK(record->outcome.correct());
+  CHECK(record->timing->speedup_device_reason.find("3000 ms come too near the limit of a call") != std::string::npos);
+  CHECK(std::count(scene.runner_calls.begin(), scene.runner_calls.end(), "replay series") == 0);
+}
+
 TEST_CASE("longer calls than rehearsals count as longer only where no series was replayed",
           "[bench][evaluation][gpu]") {
   const auto median_ns = [](bool is_replayed) {
