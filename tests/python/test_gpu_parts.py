@@ -216,7 +216,7 @@ class PlanTest(unittest.TestCase):
         specs.append(("parameter", spec("w", "float32", weights // 4)))
         layout = exchange.make_layout(specs, False, GUARD)
         device = SimpleNamespace(free_bytes=lambda: free, torch=torch.device("cuda"))
-        return plan_memory(device, SimpleNamespace(call_bytes=0), layout).sets  # type: ignore[arg-type]
+        return plan_memory(device, SimpleNamespace(call_bytes=0, kept_bytes=0), layout).sets  # type: ignore[arg-type]
 
     def test_as_many_sets_as_fit_beside_a_runner(self) -> None:
         large = int(6.4 * GIB)
