@@ -359,8 +359,7 @@ Result<std::optional<std::string>> CandidateSession::try_replay() {
 
 Result<std::variant<ReplayedSeries, std::string>> CandidateSession::time_replayed_series(double call_ns,
                                                                                          double cached_ns) {
-  auto chosen = replayed_rehearsals_.begin() +
-                (&choose_replayed_series(replayed_rehearsals_, call_ns, cached_ns) - replayed_rehearsals_.data());
+  const auto* chosen = &choose_replayed_series(replayed_rehearsals_, call_ns, cached_ns);
   const double limit_ns = std::chrono::duration<double, std::nano>(options_.call_timeout).count() / 2;
   if (k_calls_for_a_series * chosen->calls * call_ns > limit_ns)
     return std::variant<ReplayedSeries, std::string>(
@@ -369,7 +368,7 @@ Result<std::variant<ReplayedSeries, std::string>> CandidateSession::time_replaye
     KERNELGEN_TRY(auto found, replay_series(*chosen));
     // Fewer calls need less memory.
     const bool is_over = std::holds_alternative<ReplayedSeries>(found) || !not_replayed_ || lost_;
-    if (is_over || chosen == replayed_rehearsals_.begin()) return found;
+    if (is_over || chosen == &replayed_rehearsals_.front()) return found;
     --chosen;
   }
 }

@@ -99,9 +99,7 @@ class ProcessJudgePool final : public JudgePool {
 
   PlacedJudge open(std::vector<JudgePlace>& places, const std::function<void(std::size_t)>& on_move,
                    std::stop_token stop) override {
-    WaitingRequest request;
-    for (const auto& place : places)
-      request.places.push_back({judge_key(place.task), place.task.device, place.is_free});
+    auto request = wait_for(places);
     std::unique_lock lock(mutex_);
     const auto me = waiting_.insert(waiting_.end(), std::move(request));
     std::optional<std::size_t> chosen;
@@ -126,9 +124,8 @@ class ProcessJudgePool final : public JudgePool {
     // What one judge finds reaches the next one through the cache.
     const auto most = task.device && !options_.cache_dir.empty() ? most_admissions(*task.device) : 1;
     if (most == 1) return {std::optional<AdmittedTask>()};
-    WaitingRequest request{.admits = admission_key(task), .most_admissions = most};
-    for (const auto& place : places)
-      request.places.push_back({judge_key(place.task), place.task.device, place.is_free});
+    auto request = wait_for(places);
+    request.admits = admission_key(task);
     std::unique_lock lock(mutex_);
     const auto me = waiting_.insert(waiting_.end(), std::move(request));
     const auto& key = me->admits;
@@ -214,12 +211,17 @@ class ProcessJudgePool final : public JudgePool {
     std::vector<Place> places;
     /// The admission_key() of the task that is to be admitted; empty: it waits for a judge.
     std::string admits{};
-    /// admissions_at_a_time() of its devices.
-    std::size_t most_admissions = 1;
     /// QueuedRequest::overtaken.
     int overtaken = 0;
     [[nodiscard]] const Place& home() const { return places.front(); }
   };
+
+  static WaitingRequest wait_for(const std::vector<JudgePlace>& places) {
+    WaitingRequest request;
+    for (const auto& place : places)
+      request.places.push_back({judge_key(place.task), place.task.device, place.is_free});
+    return request;
+  }
 
   /// A task that is being admitted beside others.
   struct RunningAdmission {
@@ -287,14 +289,15 @@ class ProcessJudgePool final : public JudgePool {
     return std::nullopt;
   }
 
-  /// The index of the place that may admit the task of a request now.
+  /// The index of the place that may admit the task of a request now. Requires: its places are GPUs of one model.
   [[nodiscard]] std::optional<std::size_t> find_place_to_admit(const WaitingRequest& request) const {
     if (is_admitting(request.admits)) return std::nullopt;
+    const auto most = most_admissions(*request.home().device);
     const auto work = work_on(request.home().name());
-    if (may_admit(work, request.most_admissions) && (is_next(request) || joins(request, work))) return 0;
+    if (may_admit(work, most) && (is_next(request) || joins(request, work))) return 0;
     for (std::size_t i = 1; i < request.places.size(); ++i)
       if (const auto& name = request.places[i].name();
-          may_admit(work_on(name), request.most_admissions) && !is_waited_for(name) && request.places[i].is_free())
+          may_admit(work_on(name), most) && !is_waited_for(name) && request.places[i].is_free())
         return i;
     return std::nullopt;
   }

@@ -6,6 +6,7 @@
 """
 
 import argparse
+import contextlib
 import fcntl
 import json
 import os
@@ -92,8 +93,22 @@ class Node(unittest.TestCase):
         self.addCleanup(worker.close)
         return worker
 
+    def start_with_large_gpus(self):
+        """A worker on devices that admit several tasks at a time."""
+        os.environ["KGEN_FAKE_CUDA_MEMORY"] = str(140 << 30)
+        return self.start()
+
     def kgen(self, *arguments):
         return subprocess.run([options.kgen, *arguments], capture_output=True, text=True, timeout=300, check=False).stdout
+
+    @contextlib.contextmanager
+    def first_in_use(self, worker):
+        """An evaluation uses the first GPU until the end: it lasts a minute for each of its calls."""
+        slow = worker.evaluate(task("relu"), worker_client.make_candidate("cuda", SLOW), {**CHECKED, "device": "0"})
+        worker.wait_for_phase(slow, "correctness")
+        yield
+        worker.cancel(slow)
+        self.assertEqual(worker.wait(slow).error["code"], "cancelled")
 
     def judged(self, answer, kinds=("correct",)):
         self.assertIsNotNone(answer.record, answer.error)
@@ -112,14 +127,11 @@ class Checked(Node):
     def test_a_gpu_with_nothing_to_do_takes_over_what_waits_for_another(self):
         worker = self.start()
         relu = task("relu")
-        slow = worker.evaluate(relu, worker_client.make_candidate("cuda", SLOW), {**CHECKED, "device": "0"})
-        worker.wait_for_phase(slow, "correctness")
-        # The others are placed on both: an evaluation that is under way and a judge that starts are two units of work.
-        quick = [worker.evaluate(relu, worker_client.make_candidate("cuda", WRONG), CHECKED) for _ in range(6)]
-        # The first lasts a minute for each of its calls, so none of these has waited for it.
-        self.assertEqual([self.judged(worker.wait(number), ("accuracy",)) for number in quick], [THIRD] * 6)
-        worker.cancel(slow)
-        self.assertEqual(worker.wait(slow).error["code"], "cancelled")
+        with self.first_in_use(worker):
+            # The others are placed on both: an evaluation that is under way and a judge that starts are two units of work.
+            quick = [worker.evaluate(relu, worker_client.make_candidate("cuda", WRONG), CHECKED) for _ in range(6)]
+            # The first lasts a minute for each of its calls, so none of these has waited for it.
+            self.assertEqual([self.judged(worker.wait(number), ("accuracy",)) for number in quick], [THIRD] * 6)
         # Afterwards, both are used again.
         self.assertEqual({self.judged(worker.judge(one, "cuda", RELU, CHECKED))
                           for one in (task("one", "torch.relu(x) * 1"), task("two", "torch.relu(x) * 2 / 2"))},
@@ -146,15 +158,13 @@ class Checked(Node):
                     self.assertEqual("admit" in [phase["name"] for phase in answer.record["phases"]], admits, device)
             shutil.rmtree(self.root / "cache")
 
-    def admit_while_in_use(self, worker, tasks, device="0"):
-        """Evaluates tasks that all wait for one device, which another evaluation uses until then. Returns the answers."""
-        slow = worker.evaluate(task("relu"), worker_client.make_candidate("cuda", SLOW), {**CHECKED, "device": "0"})
-        worker.wait_for_phase(slow, "correctness")
-        ids = [worker.evaluate(one, worker_client.make_candidate("cuda", RELU), {**CHECKED, "device": device}) for one in tasks]
-        for number in ids:
-            worker.wait_for_phase(number, "wait for the judge")
-        worker.cancel(slow)
-        self.assertEqual(worker.wait(slow).error["code"], "cancelled")
+    def admit_while_in_use(self, tasks):
+        """Evaluates tasks that all wait for one large device, which another evaluation uses until then. Returns the answers."""
+        worker = self.start_with_large_gpus()
+        with self.first_in_use(worker):
+            ids = [worker.evaluate(one, worker_client.make_candidate("cuda", RELU), {**CHECKED, "device": "0"}) for one in tasks]
+            for number in ids:
+                worker.wait_for_phase(number, "wait for the judge")
         answers = [worker.wait(number) for number in ids]
         for answer in answers:
             self.judged(answer)
@@ -174,8 +184,7 @@ while len(list(place.iterdir())) < 3:
     time.sleep(0.01)
 """
         tasks = [task(name, first=meets.replace("NAME", repr(name))) for name in ("one", "two", "three")]
-        os.environ["KGEN_FAKE_CUDA_MEMORY"] = str(140 << 30)
-        answers = self.admit_while_in_use(self.start(), tasks)
+        answers = self.admit_while_in_use(tasks)
         self.assertEqual(sorted(path.name for path in place.iterdir()), ["one", "three", "two"])
         for answer in answers:
             names = [phase["name"] for phase in answer.record["phases"]]
@@ -183,15 +192,13 @@ while len(list(place.iterdir())) < 3:
             self.assertIn("start the judge", names)
 
     def test_a_task_that_many_wait_for_is_admitted_once(self):
-        os.environ["KGEN_FAKE_CUDA_MEMORY"] = str(140 << 30)
         twice, other = task("twice", "torch.relu(x) * 1"), task("other", "torch.relu(x) + 0")
-        answers = self.admit_while_in_use(self.start(), [twice, twice, twice, other])
+        answers = self.admit_while_in_use([twice, twice, twice, other])
         admitted = [phase for answer in answers[:3] for phase in answer.record["phases"][1:] if phase["name"] == "admit"]
         self.assertEqual(len(admitted), 1)
 
     def test_a_task_that_waits_alone_keeps_its_judge(self):
-        os.environ["KGEN_FAKE_CUDA_MEMORY"] = str(140 << 30)
-        answer, = self.admit_while_in_use(self.start(), [task("lone", "torch.relu(x) * 1")])
+        answer, = self.admit_while_in_use([task("lone", "torch.relu(x) * 1")])
         self.assertNotIn("start the judge", [phase["name"] for phase in answer.record["phases"]])
 
     def test_a_task_that_fails_beside_others_is_admitted_alone(self):
@@ -202,49 +209,36 @@ if not pathlib.Path({str(tried)!r}).exists():
     pathlib.Path({str(tried)!r}).touch()
     raise MemoryError("crowded")
 """
-        os.environ["KGEN_FAKE_CUDA_MEMORY"] = str(140 << 30)
-        answer, _ = self.admit_while_in_use(self.start(), [task("crowded", first=first), task("other", "torch.relu(x) * 1")])
+        answer, _ = self.admit_while_in_use([task("crowded", first=first), task("other", "torch.relu(x) * 1")])
         self.assertTrue(tried.exists())
         # Without waiting, beside others, and for itself.
         self.assertEqual([phase["name"] for phase in answer.record["phases"]].count("admit"), 3)
 
     def test_tasks_are_admitted_by_an_equal_gpu_that_has_nothing_to_do(self):
-        os.environ["KGEN_FAKE_CUDA_MEMORY"] = str(140 << 30)
-        worker = self.start()
-        slow = worker.evaluate(task("relu"), worker_client.make_candidate("cuda", SLOW), {**CHECKED, "device": "0"})
-        worker.wait_for_phase(slow, "correctness")
-        # As many as keep a judge there. Some were placed on the first.
-        tasks = [task(f"t{i}", f"torch.relu(x) * {i + 2}") for i in range(3)]
-        ids = [worker.evaluate(one, worker_client.make_candidate("cuda", WRONG), CHECKED) for one in tasks]
-        # The first lasts a minute for each of its calls, so none of these has waited for it.
-        self.assertEqual([self.judged(worker.wait(number), ("accuracy",)) for number in ids], [THIRD] * 3)
-        worker.cancel(slow)
-        self.assertEqual(worker.wait(slow).error["code"], "cancelled")
+        worker = self.start_with_large_gpus()
+        with self.first_in_use(worker):
+            # As many as keep a judge there. Some were placed on the first.
+            tasks = [task(f"t{i}", f"torch.relu(x) * {i + 2}") for i in range(3)]
+            ids = [worker.evaluate(one, worker_client.make_candidate("cuda", WRONG), CHECKED) for one in tasks]
+            # The first lasts a minute for each of its calls, so none of these has waited for it.
+            self.assertEqual([self.judged(worker.wait(number), ("accuracy",)) for number in ids], [THIRD] * 3)
 
     def test_waiting_to_be_admitted_can_be_cancelled(self):
-        os.environ["KGEN_FAKE_CUDA_MEMORY"] = str(140 << 30)
-        worker = self.start()
-        slow = worker.evaluate(task("relu"), worker_client.make_candidate("cuda", SLOW), {**CHECKED, "device": "0"})
-        worker.wait_for_phase(slow, "correctness")
-        tasks = [task(f"t{i}", f"torch.relu(x) * {i + 2}") for i in range(2)]
-        ids = [worker.evaluate(one, worker_client.make_candidate("cuda", RELU), {**CHECKED, "device": "0"}) for one in tasks]
-        for number in ids:
-            worker.wait_for_phase(number, "wait for the judge")
-            worker.cancel(number)
-            self.assertEqual(worker.wait(number).error["code"], "cancelled")
-        worker.cancel(slow)
-        self.assertEqual(worker.wait(slow).error["code"], "cancelled")
+        worker = self.start_with_large_gpus()
+        with self.first_in_use(worker):
+            tasks = [task(f"t{i}", f"torch.relu(x) * {i + 2}") for i in range(2)]
+            ids = [worker.evaluate(one, worker_client.make_candidate("cuda", RELU), {**CHECKED, "device": "0"}) for one in tasks]
+            for number in ids:
+                worker.wait_for_phase(number, "wait for the judge")
+                worker.cancel(number)
+                self.assertEqual(worker.wait(number).error["code"], "cancelled")
         self.judged(worker.judge(tasks[0], "cuda", WRONG, CHECKED), ("accuracy",))
 
     def test_tasks_are_described_while_a_gpu_is_in_use(self):
-        os.environ["KGEN_FAKE_CUDA_MEMORY"] = str(140 << 30)
-        worker = self.start()
-        slow = worker.evaluate(task("relu"), worker_client.make_candidate("cuda", SLOW), {**CHECKED, "device": "0"})
-        worker.wait_for_phase(slow, "correctness")
-        tasks = [task(f"t{i}", f"torch.relu(x) * {i + 2}") for i in range(3)]
-        ids = [worker.describe(one, {"device": "0", **options}) for one in tasks for options in (CHECKED, {})]
-        worker.cancel(slow)
-        self.assertEqual(worker.wait(slow).error["code"], "cancelled")
+        worker = self.start_with_large_gpus()
+        with self.first_in_use(worker):
+            tasks = [task(f"t{i}", f"torch.relu(x) * {i + 2}") for i in range(3)]
+            ids = [worker.describe(one, {"device": "0", **options}) for one in tasks for options in (CHECKED, {})]
         for number, timed in zip(ids, [False, True] * 3):
             description = worker.wait(number).description
             self.assertEqual(description["name"], f"t{ids.index(number) // 2}")

@@ -123,6 +123,11 @@ class Admission:
         kinds = ("trivial:", "stochastic:", "nondeterministic:", "ill-conditioned:")
         return [label for label in self.labels if label.startswith(kinds)]
 
+    @property
+    def asks_for_bytes(self) -> bool:
+        """True if sensitive_bytes are looked for: on a device, where equal calls give equal bytes."""
+        return bool(self.device) and self.deterministic and self.randomness != "stochastic"
+
     def lacked_memory(self) -> bool:
         """True if something was left out because the device had too little memory."""
         return _NO_MEMORY in self.dropped.values() or is_lack_of_memory(self.float64)
@@ -130,8 +135,7 @@ class Admission:
     def lacked_time(self) -> bool:
         """True if something was left out because its time was over."""
         was_over = any(reason.startswith(_TIME_WAS_OVER) for reason in self.dropped.values())
-        unknown_bytes = bool(self.device) and self.deterministic and self.randomness != "stochastic" and self.sensitive_bytes is None
-        return was_over or unknown_bytes or is_lack_of_time(self.float64)
+        return was_over or is_lack_of_time(self.float64) or (self.asks_for_bytes and self.sensitive_bytes is None)
 
     def make_inputs(self, task: Task, distribution: str, seed: int) -> CallInputs:
         """Inputs of an admitted distribution."""
@@ -219,7 +223,7 @@ class _Admitter:
         if not finite:
             result.labels.append("non-finite: the reference gives NaN or infinity on its own inputs")
         del others, third
-        if task.device.is_gpu and result.deterministic and result.randomness != "stochastic":
+        if result.asks_for_bytes:
             rng = random.Random(self.seed("sensitivity"))
             result.sensitive_bytes = sensitive_bytes(self.reference, inputs, forward, self.budget.sensitivity, rng)
         if result.randomness != "stochastic":

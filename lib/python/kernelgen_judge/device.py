@@ -225,10 +225,10 @@ class GpuDevice(Device):
         return max(0, total - free - own)
 
     def is_crowded(self) -> bool:
-        return self.foreign_bytes() > self.gpu.memory()[1] // _REPORT_DIVISOR
+        return self.foreign_bytes() > self.total_bytes() // _REPORT_DIVISOR
 
     def memory_advice(self) -> str:
-        others, total = self.foreign_bytes(), self.gpu.memory()[1]
+        others, total = self.foreign_bytes(), self.total_bytes()
         ways = f"choose another GPU, or {super().memory_advice()}"
         if not self.is_crowded():
             return ways
@@ -247,8 +247,7 @@ class GpuDevice(Device):
     def limit_torch(self, more: int) -> None:
         """Limits torch to `more` bytes beyond what it has, because the rest of the device is for runners."""
         if self._on_cuda:
-            total = self.gpu.memory()[1]
-            share = (torch.cuda.memory_reserved() + more) / total
+            share = (torch.cuda.memory_reserved() + more) / self.total_bytes()
             torch.cuda.set_per_process_memory_fraction(min(1.0, max(0.0, share)))
 
     def clocks(self) -> Clocks | None:
