@@ -387,11 +387,27 @@ class StagerTest(unittest.TestCase):
         os.close(arena)
 
     def test_calls_that_leave_something_to_the_next_are_no_series(self) -> None:
-        for forward in ("self.bn(x) @ y", "x.mul_(2) @ y", "F.dropout(x @ y, 0.5)"):
+        for forward in ("self.bn(x) @ y + self.bn.running_mean.sum()", "x.mul_(2) @ y", "F.dropout(x @ y, 0.5)"):
             self.judge, arena = session("import torch.nn.functional as F\n" + TASK.replace("self.bn(x) @ y", forward))
             self.assertEqual(self.judge._layout.slots, 1)
             self.assertEqual(self.judge.prepare_call({"calls": 5})["calls"], 1)
             os.close(arena)
+
+    def test_state_that_no_output_depends_on_allows_series_and_is_restored_before_each(self) -> None:
+        self.judge, arena = session(TASK)
+        preparer, layout = self.judge._preparer, self.judge._layout
+        mean = preparer._arena.view(next(one for one in layout.of("buffer") if one.name == "bn.running_mean"))
+        for _ in range(2):
+            self.assertEqual(self.judge.prepare_call({"calls": 3})["calls"], 3)
+            self.assertEqual(float(mean.abs().sum()), 0)
+            for chosen in preparer.series:
+                module = self.judge._weights.rebuilt(1).reference.module
+                expected = module(*chosen.inputs.arguments())
+                self.assertTrue(torch.equal(chosen.expected.outputs.tensors["output"], expected))
+            answer(self.judge)
+            mean.fill_(7)
+            self.assertEqual(self.kind(), "correct")
+        os.close(arena)
 
     def test_each_call_of_a_series_has_draws_of_its_own(self) -> None:
         self.judge, arena = session(TASK.replace("self.bn(x) @ y", "x @ y + torch.randn(16)"))
@@ -427,11 +443,10 @@ class StagerTest(unittest.TestCase):
             self.judge.prepare_call({})
             answer(self.judge)
             self.assertEqual(self.kind(), "correct")
-            output = self.judge._preparer._arena.view(self.place("output"))
             for scale, expected in ((1 + 1e-6, "correct"), (1 + 5e-5, "accuracy:mismatch")):
                 self.judge.prepare_call({"canary": True})
                 answer(self.judge)
-                output.mul_(scale)
+                self.judge._preparer._arena.view(self.place("output")).mul_(scale)
                 self.assertEqual(self.kind(), expected)
 
     def test_inputs_that_the_reference_writes(self) -> None:

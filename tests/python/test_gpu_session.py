@@ -354,9 +354,12 @@ class SeriesTest(unittest.TestCase):
                 self.assertEqual(self.slots(SERIES.replace("randn(60, 8)", "randn(1 << 19, 8)")), slots)
 
     def test_calls_that_leave_something_to_the_next_have_one_slot(self) -> None:
-        for forward in ("x.mul_(2) @ y", "nn.functional.dropout(x @ y, 0.5)"):
+        state = "self.bn(x) @ y + self.bn.running_mean.sum()"
+        for forward in (state, "x.mul_(2) @ y", "nn.functional.dropout(x @ y, 0.5)"):
             self.assertEqual(self.slots(TASK.replace("self.bn(x) @ y", forward)), 1)
-        self.assertEqual(self.slots(TASK), 1)
+
+    def test_state_that_no_output_depends_on_takes_no_slots(self) -> None:
+        self.assertEqual(self.slots(TASK), GPU_SLOTS)
 
     def test_slots_take_no_memory_that_anything_else_needs(self) -> None:
         self.session.load(load_request(SERIES))

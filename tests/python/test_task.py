@@ -160,6 +160,19 @@ class Description(unittest.TestCase):
         self.assertEqual(first.tolist(), [1, 1, 1])
         self.assertEqual(second.tolist(), [1, 1, 1])
         self.assertEqual(task.mutated_state, ["total"])
+        self.assertTrue(task.carries_state)
+
+    def test_state_that_no_later_call_reads_is_not_carried(self):
+        statistics = model("return self.bn(x)", "[torch.rand(3, 4)]", "self.bn = nn.BatchNorm1d(4)")
+        for text, carries in (
+            (statistics, False),
+            (model("return x + 1", "[torch.rand(3)]"), False),
+            (statistics.replace("self.bn(x)", "self.bn(x) + self.bn.running_var"), True),
+            (statistics.replace("self.bn(x)", "self.bn(x) * (1 + self.bn.num_batches_tracked // 3)"), True),
+            (statistics.replace("return self.bn(x)", "self.bn(x); return x if self.bn.num_batches_tracked < 3 else (x, x)"), True),
+        ):
+            task = task_from(text)
+            self.assertEqual((task.carries_state, task.has_independent_calls), (carries, not carries), text)
 
     def test_level_from_path_override_and_module(self):
         relu = model("return torch.relu(x)", "[torch.rand(3)]")

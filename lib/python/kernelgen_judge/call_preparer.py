@@ -221,7 +221,7 @@ class CallPreparer:
         else:
             anew = not canary or self._known_calls >= MOST_KNOWN - 1 or self._rng.random() < self._fresh_share()
             self._known_calls = 0 if anew else self._known_calls + 1
-            slots = self._choose_slots(calls if reference.can_be_series else 1)
+            slots = self._choose_slots(calls if self._task.has_independent_calls else 1)
             changed = [self._choose(slot, distribution, seed, anew) for slot in slots]
         # As in the candidate's process, where outputs are freed before the next call: new ones then lie where those were.
         for one in self.series:

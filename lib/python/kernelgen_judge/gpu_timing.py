@@ -94,7 +94,7 @@ class GpuTimedReference(TimedReference):
         self._warm = False
         self._last_ns = 0
         #: True if a second call on the same inputs has the same effect as one.
-        self._repeatable = not self._restores and not self._task.mutated_inputs and self._task.randomness == "none"
+        self._repeatable = self._task.has_independent_calls and self._task.randomness == "none"
         #: What stands for random numbers in all graphs of this reference.
         self._draws: list[torch.Tensor] = []
         #: The reason why there are no graphs; "" if there can be graphs.

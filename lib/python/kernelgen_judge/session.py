@@ -211,7 +211,7 @@ class Session:
         """The number of slots: more than one where calls may follow each other, as many as make a series that the worker's clock can
         measure."""
         task = self._loaded()
-        if task.mutated_state or task.mutated_inputs or task.randomness == "stochastic":
+        if not task.has_independent_calls:
             return 1
         if task.device.is_gpu:
             fitting = min(GPU_SLOTS, GPU_SLOTS_BYTES // slot_bytes)

@@ -230,6 +230,8 @@ class Task:
     mutated_buffers: list[str] = field(default_factory=list)
     #: All tensors of the module that forward() changes: buffers, and (rarely) attributes or parameters.
     mutated_state: list[str] = field(default_factory=list)
+    #: True if what a call leaves in the module's state may change what the next call gives. BatchNorm's running statistics do not.
+    carries_state: bool = True
     #: Further names of shared tensors: {"decoder.weight": "encoder.weight"}.
     aliases: dict[str, str] = field(default_factory=dict)
     labels: list[str] = field(default_factory=list)
@@ -245,6 +247,11 @@ class Task:
     @property
     def filename(self) -> str:
         return self.module.__file__
+
+    @property
+    def has_independent_calls(self) -> bool:
+        """True if calls can follow each other as if each were the first, up to the state of a random generator."""
+        return not self.carries_state and not self.mutated_inputs and self.randomness != "stochastic"
 
     @property
     def absent_inputs(self) -> list[str]:
@@ -430,8 +437,20 @@ def _facts(task: Task, observed: Observed, inputs: CallInputs) -> dict[str, Any]
     return facts_of(observed, given, state, [spec.elements * spec.itemsize for spec in task.outputs])
 
 
+def _carries_state(reference: Reference, inputs: CallInputs, forward_seed: int, first: CallResult) -> bool:
+    """Whether calls that find what calls before them have left give other bits than the first."""
+    for _ in range(2):
+        later = reference.run(inputs, forward_seed, trace=True, restore=False).outputs
+        tensors = later.tensors
+        if (later.structure, later.scalars, tensors.keys()) != (first.outputs.structure, first.outputs.scalars, first.outputs.tensors.keys()):
+            return True
+        if not all(same_bits(tensor, tensors[name]) for name, tensor in first.outputs.tensors.items()):
+            return True
+    return False
+
+
 def _probe(task: Task, seed: int) -> None:
-    """Builds the reference once and calls it once: specs, mode, mutation, draws, level."""
+    """Builds the reference and calls it: specs, mode, mutation, draws, level."""
     reference = task.build(seed)
     first = task._call_get_inputs(seed ^ 0x5DEECE66D)
     task.input_structure, task.inputs, task.input_scalars = first.structure, first.specs(), first.scalars
@@ -460,6 +479,7 @@ def _probe(task: Task, seed: int) -> None:
     task.level = _guess_level(task, reference.module, trace)
     task.leaves_ties_open = _leaves_ties_open(trace.names, task.outputs)
     task.probe_seconds = result.seconds
+    task.carries_state = bool(changed) and _carries_state(reference, inputs, seed + 1, result)
     others = [entry.name for entry in changed if entry.role != "buffer"]
     if others:
         task.labels.append("forward() changes " + ", ".join(others[:4]))

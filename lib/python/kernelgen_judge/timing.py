@@ -67,12 +67,6 @@ class TimedReference:
         self._restores = bool(reference.task.mutated_state)
         self._state_storages = {entry.tensor.untyped_storage().data_ptr() for entry in reference.state}
 
-    @property
-    def can_be_series(self) -> bool:
-        """True if a call leaves nothing to the next one but the state of a random generator, so that several can follow each other."""
-        task = self.reference.task
-        return not self._restores and not task.mutated_inputs and task.randomness != "stochastic"
-
     def call(self, arguments: Sequence[Any], forward_seed: int, ranges: Sequence[tuple[int, int]]) -> tuple[Any, int]:
         """One call: its value and nanoseconds. See `call_series`."""
         values, nanoseconds = self.call_series([arguments], forward_seed, ranges)
