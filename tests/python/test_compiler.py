@@ -77,7 +77,8 @@ class FakeCompilerTest(unittest.TestCase):
         kind = f'case "$*" in *-I{compiler.INCLUDE}*) light=1;; *) light=;; esac'
         fake.write_text(f'#!/bin/sh\necho "$*" >> {self.log}\n{kind}\n{script}\n')
         fake.chmod(0o755)
-        command = [sys.executable, "-I", "-S", compiler.__file__, str(fake), *(flags or ("-c",)), str(source), "-o", "out"]
+        target = str(self.folder / "out")
+        command = [sys.executable, "-I", "-S", compiler.__file__, str(fake), *(flags or ("-c",)), str(source), "-o", target]
         done = subprocess.run(command, capture_output=True, text=True, timeout=300)
         return done.returncode, done.stdout + done.stderr, self.log.read_text().splitlines()
 
@@ -113,8 +114,45 @@ class FakeCompilerTest(unittest.TestCase):
         for message in messages:
             self.log.unlink(missing_ok=True)
             (self.folder / "message").write_text(message + "\n")
-            status, output, runs = self.compile(TORCH, f"cat {self.folder}/message; exit 3")
+            status, output, runs = self.compile(TORCH, f"cat {self.folder}/message; exit 3", "main.cu", "-c", f"-D{len(message)}")
             self.assertEqual((status, output, len(runs)), (3, message + "\n", 1))
+
+    def test_mistakes_are_known_when_the_same_is_compiled_again(self) -> None:
+        error = "echo 'main.cu(3): error: expected a ;'; exit 2"
+        for text, name, flag, runs in (
+            (TORCH, "main.cu", "-O2", 2),
+            (TORCH, "main.cu", "-O2", 2),
+            (TORCH, "main.cu", "-O3", 4),
+            (TORCH + "int x;", "main.cu", "-O3", 6),
+            ("int x;", "plain.cu", "-O3", 7),
+            ("int x;", "plain.cu", "-O3", 7),
+        ):
+            found = self.compile(text, error, name, "-c", flag)
+            self.assertEqual((found[0], found[1], len(found[2])), (2, "main.cu(3): error: expected a ;\n", runs))
+        # What is right in the meantime is not known to be wrong.
+        self.assertEqual(self.compile(TORCH + "int y;", "exit 0", "main.cu", "-c", "-O3")[0], 0)
+
+    def test_failures_that_may_pass_are_not_kept(self) -> None:
+        for index, (text, script) in enumerate((
+            ("", "echo 'main.cu:3:1: fatal error: later.h: No such file or directory'; exit 1"),
+            ("", "echo 'main.cu:3:1: error: cannot write: No space left on device'; exit 1"),
+            ("", "echo 'main.cu(3): internal error: assertion failed at: x.c'; echo 'main.cu(3): error: x'; exit 1"),
+            ("", "echo 'virtual memory exhausted: Cannot allocate memory'; exit 1"),
+            ("", "echo 'main.cu(3): error: x'; kill -9 $$"),
+            ("", "exit 1"),
+            ('#include "beside.h"\n', "echo 'main.cu(3): error: x'; exit 1"),
+        )):  # fmt: skip
+            (self.folder / "beside.h").touch()
+            for run in (1, 2):
+                self.log.unlink(missing_ok=True)
+                status, _, runs = self.compile(text + "int x;", script, "main.cu", "-c", f"-D{index}")
+                self.assertNotEqual(status, 0)
+                self.assertEqual(len(runs), 1, (run, script))
+
+    def test_what_was_kept_is_only_a_hint(self) -> None:
+        for content in ("", "[]", "{", '{"key": 1}', "\0", '{"key": "1", "status": 0, "output": ""}'):
+            (self.folder / "out.mistakes").write_text(content)
+            self.assertEqual(self.compile(TORCH, "echo fine")[:2], (0, "fine\n"))
 
     def test_other_errors_are_told_as_torch_tells_them(self) -> None:
         script = '[ -n "$light" ] && echo ours || echo theirs; echo "error: expected a ;"; exit 1'
@@ -231,8 +269,8 @@ class RealCompilerTest(unittest.TestCase):
         includes = [word for path in (*cpp_extension.include_paths(), python) for word in ("-isystem", path)]
         arguments = [*includes, "-DTORCH_EXTENSION_NAME=probe", "-std=c++20", *flags, "-c"]
         arguments += [str(folder / name), "-o", str(folder / "out.o")]
-        attempts = list(compiler.attempts(arguments, cpp_extension.include_paths()))
-        self.assertEqual(len(attempts), 2)
+        attempts = list(compiler.attempts(arguments, str(folder / name), text, cpp_extension.include_paths()))
+        self.assertEqual(len(attempts), 3)
         front, defined = attempts[attempt]
         done = subprocess.run([real, *front, *arguments], capture_output=True, text=True, timeout=300)
         self.assertEqual(done.returncode, 0, done.stderr)

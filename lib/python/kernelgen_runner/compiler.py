@@ -6,7 +6,8 @@ torch/extension.h costs nvcc and hipcc most of a minute, however little of it a 
 load_inline puts in front, or a like one) is compiled with the headers of include/ in front, which have what kernels use.
 Of the 800 methods that a tensor has, only those that the source names are defined at first, which halves the rest.
 Where something is missing, the next attempt has all methods, and the last one uses the original headers. Only one attempt is
-reported. If the source itself is wrong, the first attempt reports it. Anything else goes to the
+reported. If the source itself is wrong, the first attempt reports it. A source that had mistakes has the same ones when it is
+compiled again, as in a runner after the build ahead: the message lies beside the object. Anything else goes to the
 compiler unchanged. Where there is no compiler, the message says so, and ends with the remedy. The identity only makes a command
 differ from that of another version of the compiler.
 
@@ -15,7 +16,10 @@ Started by ninja for each source, as a script: it imports nothing of the package
 
 from __future__ import annotations
 
+import contextlib
 import glob
+import hashlib
+import json
 import os
 import re
 import shutil
@@ -53,6 +57,12 @@ _OWN = re.compile(
     re.MULTILINE,
 )
 _MOST_NAMES = 6
+#: An error at a line of a file. A fatal one can be the lack of a file, which may be there later.
+_MISTAKE = re.compile(r"^[^\s:()]+(?:\(\d+\)|(?::\d+){1,2}): error: ", re.MULTILINE)
+#: Words of failures that another try may not have.
+_PASSING = re.compile(r"internal (?:compiler )?error|out of memory|annot allocate|No space left|Killed|died due to signal", re.IGNORECASE)
+#: A header that may lie beside the source.
+_OWN_HEADER = re.compile(r'^[ \t]*#[ \t]*include[ \t]*"([^"]+)"', re.MULTILINE)
 _BODY = os.path.join("ATen", "core", "TensorBody.h")
 #: The definition of a tensor's method there, behind a comment that names its operator.
 _METHOD = re.compile(
@@ -119,6 +129,19 @@ def read(path: str) -> str:
         return file.read()
 
 
+def read_if_there(path: str) -> str | None:
+    """A file, or None if it cannot be read."""
+    try:
+        return read(path)
+    except OSError:
+        return None
+
+
+def target_of(arguments: list[str]) -> str:
+    """The file that a compiler writes; "" if no argument names it."""
+    return next((value for flag, value in zip(arguments, arguments[1:]) if flag == "-o"), "")
+
+
 def trimmed_arguments(text: str, source: str, directories: list[str]) -> tuple[list[str], set[str]] | None:
     """The arguments to put before the light ones for tensors with few methods, and a superset of the names of these methods; None
     if that is impossible.
@@ -150,8 +173,7 @@ def trimmed_arguments(text: str, source: str, directories: list[str]) -> tuple[l
 
 def lacks_methods(arguments: list[str], defined: set[str]) -> bool:
     """True if the compiled object needs a tensor method besides these, which no library defines."""
-    target = next((value for flag, value in zip(arguments, arguments[1:]) if flag == "-o"), "")
-    done = subprocess.run(["nm", "-u", target], capture_output=True, text=True, errors="replace", check=False)
+    done = subprocess.run(["nm", "-u", target_of(arguments)], capture_output=True, text=True, errors="replace", check=False)
     needed = {match[2][: int(match[1])] for match in _METHOD_SYMBOL.finditer(done.stdout)}
     return done.returncode != 0 or not needed <= defined
 
@@ -185,24 +207,17 @@ def is_in_headers(name: str, directories: list[str]) -> bool:
     return done.returncode != 1
 
 
-def attempts(arguments: list[str], directories: list[str]) -> Iterator[tuple[list[str], set[str] | None]]:
-    """The extra arguments of each attempt, with the words if only their methods are defined."""
-    source = source_of(arguments)
-    if source is None:
-        return
-    try:
-        text = read(source)
-    except OSError:
-        return
+def attempts(arguments: list[str], source: str, text: str, directories: list[str]) -> Iterator[tuple[list[str], set[str] | None]]:
+    """The extra arguments of each attempt, with the words if only their methods are defined. The last one has none."""
     light = light_arguments(text, source.endswith(_DEVICE_SOURCES), directories)
-    if light is None:
-        return
-    # nm sees nothing in objects for link-time optimization.
-    sees = not any(argument.startswith("-flto") for argument in arguments)
-    trimmed = trimmed_arguments(text, source, directories) if sees else None
-    if trimmed is not None:
-        yield [*trimmed[0], *light], trimmed[1]
-    yield light, None
+    if light is not None:
+        # nm sees nothing in objects for link-time optimization.
+        sees = not any(argument.startswith("-flto") for argument in arguments)
+        trimmed = trimmed_arguments(text, source, directories) if sees else None
+        if trimmed is not None:
+            yield [*trimmed[0], *light], trimmed[1]
+        yield light, None
+    yield [], None
 
 
 def without_system_headers(arguments: list[str]) -> list[str]:
@@ -224,25 +239,67 @@ def refuse(compiler: str, remedy: str) -> int:
     return 127
 
 
+class KnownMistakes:
+    """The compiler's message about a source that has mistakes, for the same command and the same text."""
+
+    def __init__(self, command: list[str], source: str, text: str):
+        beside = os.path.dirname(source)
+        has_headers = any(os.path.exists(os.path.join(beside, name)) for name in _OWN_HEADER.findall(text))
+        #: Beside the object; None where the same command may tell something else later.
+        self._path = None if has_headers else f"{target_of(command) or source}.mistakes"
+        self._key = hashlib.sha256(json.dumps([command, text]).encode()).hexdigest()
+
+    def read(self) -> tuple[int, str] | None:
+        """Exit status and message; None if there is none."""
+        try:
+            known = json.loads(read_if_there(self._path) or "{}") if self._path else {}
+            return (int(known["status"]), str(known["output"])) if known["key"] == self._key else None
+        except (ValueError, KeyError, TypeError):
+            return None
+
+    def keep(self, status: int, output: str) -> None:
+        """Keeps a message if it is about mistakes of the source."""
+        is_mistake = status > 0 and not _PASSING.search(output) and (_MISTAKE.search(output) or _OWN.search(output))
+        if is_mistake and self._path:
+            with contextlib.suppress(OSError), open(self._path, "w", encoding="utf-8") as file:
+                json.dump({"key": self._key, "status": status, "output": output}, file)
+
+
+def compile_source(compiler: str, arguments: list[str], source: str, text: str) -> tuple[int, str]:
+    """Compiles one source to an object: exit status, and what the compiler said in the attempt that counts."""
+    directories = include_directories(arguments)
+    status, output = 1, ""
+    for front, defined in attempts(arguments, source, text, directories):
+        done = subprocess.run([compiler, *front, *arguments], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, check=False)
+        status, output = done.returncode, done.stdout.decode("utf-8", "replace")
+        if status == 0 and defined is not None and lacks_methods(arguments, defined):
+            continue
+        if status == 0 or (status > 0 and is_final(output, lambda name: is_in_headers(name, directories))):
+            break
+    return status, output
+
+
 def main(command: list[str]) -> int:
     """Compiles, or replaces this process by the compiler."""
-    remedy = ""
+    whole, remedy = list(command), ""
     while command[:1] and command[0].startswith("--"):
         name, _, value = command.pop(0).partition("=")
         remedy = value if name == "--remedy" else remedy
     compiler, arguments = command[0], without_system_headers(command[1:])
     if shutil.which(compiler) is None:
         return refuse(compiler, remedy)
-    directories = include_directories(arguments)
-    for front, defined in attempts(arguments, directories):
-        done = subprocess.run([compiler, *front, *arguments], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, check=False)
-        output = done.stdout.decode("utf-8", "replace")
-        if done.returncode == 0 and defined is not None and lacks_methods(arguments, defined):
-            continue
-        if done.returncode == 0 or (done.returncode > 0 and is_final(output, lambda name: is_in_headers(name, directories))):
-            sys.stdout.write(output)
-            return done.returncode
-    os.execvp(compiler, [compiler, *arguments])
+    source = source_of(arguments)
+    text = read_if_there(source) if source is not None else None
+    if source is None or text is None:
+        os.execvp(compiler, [compiler, *arguments])
+    mistakes = KnownMistakes(whole, source, text)
+    known = mistakes.read()
+    status, output = known or compile_source(compiler, arguments, source, text)
+    if known is None:
+        mistakes.keep(status, output)
+    sys.stdout.write(output)
+    # A shell's number for a signal.
+    return status if status >= 0 else 128 - status
 
 
 if __name__ == "__main__":
