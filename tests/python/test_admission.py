@@ -128,6 +128,13 @@ class Labelled(unittest.TestCase):
         self.assertFalse(admission.scored)
         self.assertTrue(label(admission, "ill-conditioned:"), admission.labels)
 
+    def test_a_chaotic_reference(self):
+        """Its rounding decides the outputs, and no trivial answer is near the truth."""
+        chaotic = "for _ in range(60): x = 3.99 * x * (1 - x)\n        return x"
+        admission = admitted(chaotic, "[torch.rand(64, 96)]")
+        self.assertFalse(admission.scored, admission.labels)
+        self.assertRegex(label(admission, "ill-conditioned:")[0], r"rounding decides output: the reference.s is 0\.\d+ of its rms from")
+
     def test_a_reference_that_is_nothing_but_rounding(self):
         admission = admitted("return (x - x.mean(1, keepdim=True)).mean(1)")
         self.assertTrue(label(admission, "ill-conditioned:") or label(admission, "trivial:"), admission.labels)
