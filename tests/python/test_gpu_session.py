@@ -348,10 +348,15 @@ class SeriesTest(unittest.TestCase):
         self.assertEqual(self.slots(SERIES.replace("randn(60, 8)", "randn(1 << 19, 8)")), 10)
         self.assertEqual(self.slots(SERIES.replace("randn(60, 8)", "randn(1 << 22, 8)")), 1)
         # A device with much memory has more slots for large calls, but not more than make a series that is long enough.
-        for part, slots in ((1 << 30, 21), (1 << 40, LARGE_SLOTS)):
+        for part, slots in ((1 << 25, 10), (1 << 30, 21), (1 << 40, LARGE_SLOTS)):
             total = mock.patch.object(GpuDevice, "total_bytes", lambda self, part=part: part * LARGE_SLOTS_PART)
             with total, mock.patch.object(session, "has_room_for_slots", return_value=True):
                 self.assertEqual(self.slots(SERIES.replace("randn(60, 8)", "randn(1 << 19, 8)")), slots)
+        # Three of the largest ones, where one is no more than a part.
+        for part, slots in ((1 << 28, 1), (1 << 29, 3)):
+            total = mock.patch.object(GpuDevice, "total_bytes", lambda self, part=part: part * LARGE_SLOTS_PART)
+            with total, mock.patch.object(session, "has_room_for_slots", return_value=True):
+                self.assertEqual(self.slots(SERIES.replace("randn(60, 8)", "randn(1 << 22, 8)")), slots)
 
     def test_calls_that_leave_something_to_the_next_have_one_slot(self) -> None:
         state = "self.bn(x) @ y + self.bn.running_mean.sum()"
@@ -779,14 +784,15 @@ class FailureTest(unittest.TestCase):
         device = self.session._device
         slow, fast = Clocks(1700, 3201, 61, False), Clocks(1980, 3201, 61, False)
         with mock.patch("kernelgen_judge.device.time.sleep") as nap:
-            with mock.patch.object(Gpu, "clocks", side_effect=[fast, slow, fast, fast]):
-                device.watch_speed()
+            with mock.patch.object(Gpu, "clocks", side_effect=[fast, slow, fast, slow, fast]):
+                device.watch_speed(0.003)
                 device.recover()
                 self.assertEqual(nap.call_count, 0)
-                device.watch_speed()
+                device.watch_speed(0.003)
                 device.recover()
+                device.watch_speed(3.0)
                 device.recover()
-        self.assertEqual(nap.call_count, 2)
+        self.assertEqual([call.args[0] for call in nap.call_args_list], [0.006, 0.05])
 
     def test_a_device_that_stays_slow_does_not_rest_for_what_it_cannot_do(self) -> None:
         self.attach()
@@ -794,7 +800,7 @@ class FailureTest(unittest.TestCase):
         clocks = [Clocks(mhz, 3201, 61, False) for mhz in (1980, 1700, 1900, 1900, 1700, 1900)]
         with mock.patch("kernelgen_judge.device.time.sleep") as nap, mock.patch.object(Gpu, "clocks", side_effect=clocks):
             for slept in (0, 1, 1, 2):
-                device.watch_speed()
+                device.watch_speed(0.003)
                 device.recover()
                 self.assertEqual(nap.call_count, slept)
 

@@ -136,13 +136,13 @@ class GpuTimedReference(TimedReference):
             values = [module(*arguments) for arguments in series]
             device_ns = gpu.end_call(stream).device_ns
         self._last_ns = device_ns // len(series)
-        self._note_length()
+        self._note_length(device_ns)
         return values, device_ns
 
-    def _note_length(self) -> None:
+    def _note_length(self, device_ns: int) -> None:
         """Watches the clocks, but not for short calls: they draw too little power, and reading clocks takes as long."""
         if self._last_ns >= _SHORT_NS:
-            self._device.watch_speed()
+            self._device.watch_speed(device_ns * 1e-9)
 
     def outputs(self, value: Any, argument_storages: set[int]) -> Flat:
         """The outputs on the device, in memory that no later call writes."""
@@ -259,5 +259,5 @@ class GpuTimedReference(TimedReference):
         self._gpu.begin_replay(stream)
         self._gpu.replay(graph.handle, stream)
         device_ns = self._gpu.end_call(stream).device_ns
-        self._note_length()
+        self._note_length(device_ns)
         return device_ns

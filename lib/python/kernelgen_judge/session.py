@@ -40,7 +40,7 @@ _CANDIDATE_TURN_SECONDS = 3e-4
 #: Slots of a task, their bytes and tensors together. A runner tells the addresses of up to 502 outputs in one reply.
 MAX_SLOTS, SLOTS_BYTES, MAX_SLOT_TENSORS = 256, 128 << 20, 500
 #: The same on a GPU, where a series is replayed as one graph. Larger calls are longer, so that fewer of them are as good, but their slots
-#: take more memory: at most one part in so many of the device's.
+#: take more memory: at most one part in so many of the device's, or the least number of slots where one takes no more than that.
 GPU_SLOTS, GPU_SLOTS_BYTES, LARGE_SLOTS, LARGE_SLOTS_PART, LEAST_GPU_SLOTS = 128, 512 << 20, 24, 16, 3
 
 
@@ -216,7 +216,8 @@ class Session:
         if task.device.is_gpu:
             fitting = min(GPU_SLOTS, GPU_SLOTS_BYTES // slot_bytes)
             if isinstance(task.device, GpuDevice) and fitting < LARGE_SLOTS:
-                fitting = max(fitting, min(LARGE_SLOTS, task.device.total_bytes() // LARGE_SLOTS_PART // slot_bytes))
+                in_part = task.device.total_bytes() // LARGE_SLOTS_PART // slot_bytes
+                fitting = max(fitting, min(LARGE_SLOTS, in_part), LEAST_GPU_SLOTS if in_part else 0)
             return fitting if fitting >= LEAST_GPU_SLOTS else 1
         tensors = len(task.inputs) + len(task.draws) + len(task.outputs)
         return max(1, min(MAX_SLOTS, SLOTS_BYTES // slot_bytes, MAX_SLOT_TENSORS // tensors))
