@@ -261,6 +261,9 @@ def run(check: Check, extension: bool) -> None:
         "s = self.s\nwith torch.cuda.stream(s):\n    y = torch.relu(x)\n    z = torch.relu(x)\nreturn y", init="self.s = torch.cuda.Stream()"
     ), "correct", relu)  # fmt: skip
     check.try_candidate("not capturable", candidate("x.sum().item(); return torch.relu(x)"), "status 10", relu, graph=True)
+    check.try_candidate("a graph of its own, before any product", candidate(
+        "graph = torch.cuda.CUDAGraph()\nwith torch.cuda.graph(graph):\n    y = torch.mm(x, x)\ngraph.replay()\nreturn torch.relu(x)"
+    ), "correct", relu)  # fmt: skip
     check.try_candidate("out of memory", candidate("return torch.empty(1 << 45, device=x.device)"), "status 6", relu)
     far = TRITON.replace("SHIFT", "(1 << 44)")
     check.try_candidate("out of bounds", candidate(CALL, far), "status 11", relu)
@@ -282,7 +285,7 @@ def extensions(check: Check, relu: Any) -> None:
     with tempfile.TemporaryDirectory(dir="/var/tmp") as builds:
         check.try_candidate("load_inline, fresh", plain, "correct", relu, builds=builds)
         check.try_candidate("load_inline, built before", plain, "correct", relu, builds=builds)
-        check.try_candidate("on the default stream, as a graph", plain, "status 10", relu, True, builds)
+        check.try_candidate("on no stream of its own, as a graph", plain, "correct", relu, True, builds)
     check.try_candidate("load_inline, as a graph", candidate("return module.relu(x)", ON_STREAM), "correct", relu, True)
     check.try_candidate("load_inline does not compile", candidate("return module.relu(x)", BROKEN), "status 2", relu)
     check.try_candidate("a launch that is refused", candidate("return module.relu(x)", NO_LAUNCH), "status 5", relu)

@@ -187,6 +187,16 @@ class FakeCompilerTest(unittest.TestCase):
         subprocess.run(command, check=True, timeout=60)
         self.assertEqual(self.log.read_text(), "--version\n")
 
+    def test_a_flag_is_for_sources_only(self) -> None:
+        fake = self.folder / "nvcc"
+        fake.write_text(f'#!/bin/sh\necho "$*" >> {self.log}\n')
+        fake.chmod(0o755)
+        (self.folder / "a.cu").write_text("int x;")
+        command = [sys.executable, "-I", "-S", compiler.__file__, "--flag=-DLAST", str(fake)]
+        for arguments in (["-c", str(self.folder / "a.cu"), "-o", "out"], ["out", "-shared"]):
+            subprocess.run([*command, *arguments], check=True, timeout=60, cwd=self.folder)
+        self.assertEqual(self.log.read_text(), f"-DLAST -c {self.folder}/a.cu -o out\nout -shared\n")
+
     def test_headers_of_the_system_keep_their_order(self) -> None:
         arguments = ["-isystem", "/usr/include", "-isystem", "/opt/rocm/include", "-isystem", "/usr/include/", "-c", "a.cpp"]
         self.assertEqual(compiler.without_system_headers(arguments), ["-isystem", "/opt/rocm/include", "-c", "a.cpp"])
@@ -330,11 +340,14 @@ class BuildsTest(unittest.TestCase):
         home = Path(tempfile.mkdtemp())
         self.addCleanup(shutil.rmtree, home)
         found = self.made(CUDA_HOME=str(home))
-        *ours, identity, remedy, real = shlex.split(found["PYTORCH_NVCC"])
+        *ours, identity, remedy, flag, real = shlex.split(found["PYTORCH_NVCC"])
         self.assertEqual((ours[-1], real), (compiler.__file__, f"{home}/bin/nvcc"))
         # For ninja, another version of a compiler is another command.
         self.assertEqual(identity, "--identity=missing")
         self.assertTrue(remedy.startswith("--remedy=install the CUDA toolkit"), remedy)
+        # What names no stream is where a graph can capture it.
+        self.assertEqual(flag, "--flag=--default-stream=per-thread")
+        self.assertIn("--flag=-DCUDA_API_PER_THREAD_DEFAULT_STREAM", Path(found["CXX"]).read_text())
         # The same place for every runner that keeps builds: ninja builds anew what was built by another command.
         self.assertEqual(found["CXX"], str(self.contents.parent / "compiler" / "g++"))
         done = subprocess.run([found["CXX"], "--version"], capture_output=True, text=True, check=True)

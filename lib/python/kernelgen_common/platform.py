@@ -52,6 +52,10 @@ class Platform:
     home_package: str = ""
     usual_home: str = "/usr/local/cuda"
     compiler_remedy: str = "install the CUDA toolkit (Debian and Ubuntu: apt install nvidia-cuda-toolkit) or set CUDA_HOME"
+    #: Flags with which launches that name no stream are on the thread's own one, which a graph can capture, for the toolkit's compiler
+    #: and for C++'s; and the handle of that stream. "" and 0: they are on the legacy stream.
+    default_stream_flags: tuple[str, str] = ("", "")
+    thread_stream: int = 0
     #: Variables that name other folders which the compiler reads.
     folder_variables: tuple[str, ...] = ()
     #: Triton's backend, its name for targets, and the class of its helper for the driver.
@@ -111,6 +115,8 @@ _NVIDIA = Platform(
     "CUDA",
     lambda: _torch_version_of("cuda"),
     architecture_of=cuda_number,
+    default_stream_flags=("--default-stream=per-thread", "-DCUDA_API_PER_THREAD_DEFAULT_STREAM"),
+    thread_stream=2,
     has_tf32=_has_tf32,
     full_rate_float64=frozenset({"sm_60", "sm_70", "sm_80", "sm_90", "sm_100"}),
 )

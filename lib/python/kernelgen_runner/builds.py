@@ -112,12 +112,13 @@ def _identity_of(program: str) -> str:
 def _wrap_compilers(platform: Platform, home: str | None, folder: Path) -> None:
     """Makes torch call its compilers through compiler.py, which avoids most of torch's headers."""
     ours = [sys.executable, "-I", "-S", str(_COMPILER)]
+    device_flag, host_flag = platform.default_stream_flags
     # A compiler cache would not help, because its directory ends with the runner.
     os.environ["TORCH_NO_COMPILER_WRAPPER"] = "1"
     # torch takes this variable for hipcc as well.
     if home and "PYTORCH_NVCC" not in os.environ:
         program = os.path.join(home, "bin", platform.compiler)
-        about = [f"--identity={_identity_of(program)}", f"--remedy={platform.compiler_remedy}"]
+        about = [f"--identity={_identity_of(program)}", f"--remedy={platform.compiler_remedy}", f"--flag={device_flag}"]
         os.environ["PYTORCH_NVCC"] = shlex.join([*ours, *about, program])
     # torch asks for one word here, and looks whether it names a compiler that it knows. For ninja, a compiler at another
     # place is another compiler: where builds are kept, it always has this one.
@@ -125,6 +126,6 @@ def _wrap_compilers(platform: Platform, home: str | None, folder: Path) -> None:
     real = shutil.which(os.environ.get("CXX", "c++"))
     if real:
         folder.mkdir(exist_ok=True)
-        script.write_text(f'#!/bin/sh\nexec {shlex.join([*ours, real])} "$@"\n')
+        script.write_text(f'#!/bin/sh\nexec {shlex.join([*ours, f"--flag={host_flag}", real])} "$@"\n')
         script.chmod(0o755)
         os.environ["CXX"] = str(script)

@@ -1,6 +1,6 @@
 """A compiler of torch's extensions that reads a tenth of torch's headers first.
 
-    python -I -S compiler.py [--identity=TEXT] [--remedy=TEXT] COMPILER ARGUMENT...
+    python -I -S compiler.py [--identity=TEXT] [--remedy=TEXT] [--flag=ARGUMENT] COMPILER ARGUMENT...
 
 torch/extension.h costs nvcc and hipcc most of a minute, however little of it a kernel uses. So a source that includes it (or types.h, which
 load_inline puts in front, or a like one) is compiled with the headers of include/ in front, which have what kernels use.
@@ -9,7 +9,7 @@ Where something is missing, the next attempt has all methods, and the last one u
 reported. If the source itself is wrong, the first attempt reports it. A source that had mistakes has the same ones when it is
 compiled again, as in a runner after the build ahead: the message lies beside the object. Anything else goes to the
 compiler unchanged. Where there is no compiler, the message says so, and ends with the remedy. The identity only makes a command
-differ from that of another version of the compiler.
+differ from that of another version of the compiler. The flag is put before the arguments for a source.
 
 Started by ninja for each source, as a script: it imports nothing of the package.
 """
@@ -281,17 +281,19 @@ def compile_source(compiler: str, arguments: list[str], source: str, text: str) 
 
 def main(command: list[str]) -> int:
     """Compiles, or replaces this process by the compiler."""
-    whole, remedy = list(command), ""
+    whole, told = list(command), {"--remedy": "", "--flag": ""}
     while command[:1] and command[0].startswith("--"):
         name, _, value = command.pop(0).partition("=")
-        remedy = value if name == "--remedy" else remedy
+        told[name] = value
     compiler, arguments = command[0], without_system_headers(command[1:])
     if shutil.which(compiler) is None:
-        return refuse(compiler, remedy)
+        return refuse(compiler, told["--remedy"])
     source = source_of(arguments)
     text = read_if_there(source) if source is not None else None
     if source is None or text is None:
         os.execvp(compiler, [compiler, *arguments])
+    if told["--flag"]:
+        arguments = [told["--flag"], *arguments]
     mistakes = KnownMistakes(whole, source, text)
     known = mistakes.read()
     status, output = known or compile_source(compiler, arguments, source, text)

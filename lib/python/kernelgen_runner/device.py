@@ -56,11 +56,16 @@ class Device:
         self.clock()
 
     def _start_torch(self) -> None:
-        """torch's own part of the context, its first kernel and its generator; not its libraries, which cost memory."""
+        """torch's own part of the context, its first kernel, its generator and the handle of its library for products, which cannot
+        be made while a candidate captures a graph. Other libraries cost memory."""
         try:
             torch.cuda.init()
+            if self.gpu.platform.thread_stream:
+                # Where extensions launch what names no stream; see Platform.default_stream_flags.
+                torch.cuda.set_stream(torch.cuda.ExternalStream(self.gpu.platform.thread_stream, device=self.torch))
             (torch.ones(8, device=self.torch) + 1).sum().item()
             torch.rand(8, device=self.torch)
+            torch.mm(torch.ones(8, 8, device=self.torch), torch.ones(8, 8, device=self.torch))
             torch.cuda.synchronize()
         except Exception as error:  # noqa: BLE001 - a torch without CUDA asserts
             raise GpuError(f"torch cannot use the device: {error}") from None

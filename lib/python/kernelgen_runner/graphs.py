@@ -39,24 +39,26 @@ def make_capture(device: Device) -> Capture:
             raise Failure(protocol.NOT_CAPTURABLE, "no graphs on this device")
 
         return refuse
-    new_graph, capturing, new_stream = torch.cuda.CUDAGraph, torch.cuda.graph, torch.cuda.Stream
+    new_graph, capturing = torch.cuda.CUDAGraph, torch.cuda.graph
     on_stream, current, use = torch.cuda.stream, torch.cuda.current_stream, torch.cuda.set_stream
+    # What names no stream is launched on the current one, unless that is the legacy stream, which cannot be captured.
+    stream = current() if current().cuda_stream else torch.cuda.Stream()
     synchronize, rand, where = torch.cuda.synchronize, torch.rand, device.torch
     mark_start, mark_end = device.make_marks()
 
     def warm_up(call: Callable[[], Any]) -> None:
-        before, side = current(), new_stream()
-        side.wait_stream(before)
-        with on_stream(side):
+        before = current()
+        stream.wait_stream(before)
+        with on_stream(stream):
             for _ in range(_WARM_UPS):
                 call()
-        before.wait_stream(side)
+        before.wait_stream(stream)
         synchronize()
 
     def record(call: Callable[[], Any]) -> Captured:
         graph, reasons = new_graph(), []
         try:
-            with capturing(graph, capture_error_mode="thread_local"):
+            with capturing(graph, stream=stream, capture_error_mode="thread_local"):
                 try:
                     mark_start()
                     value = call()
