@@ -103,17 +103,21 @@ class TorchCuda:
         self.stream = "default"
         self.log: list[str] = []
         self.broken = False
-        self.fails_at_end = False
+        self.fails_at_end = self.captures = False
         streams = SimpleNamespace(
-            Stream=lambda: SimpleNamespace(name="side", wait_stream=lambda other: None),
+            Stream=lambda: self.named("side"),
             stream=self.on_stream,
-            current_stream=lambda: SimpleNamespace(name=self.stream, wait_stream=lambda other: None),
+            current_stream=lambda: self.named(self.stream),
             set_stream=lambda stream: setattr(self, "stream", stream.name),
             synchronize=self.synchronize,
             CUDAGraph=lambda: SimpleNamespace(replay=lambda: self.log.append("replay")),
             graph=self.capturing,
         )
         self.patches = [mock.patch.multiple(torch.cuda, **vars(streams)), mock.patch("torch.rand", self.rand)]
+
+    @staticmethod
+    def named(name: str) -> SimpleNamespace:
+        return SimpleNamespace(name=name, wait_stream=lambda other: None, cuda_stream=0 if name == "default" else 2)
 
     def rand(self, *shape: int, device: Any) -> torch.Tensor:
         self.log.append(f"rand on {self.stream}")
@@ -130,9 +134,9 @@ class TorchCuda:
         self.stream = before
 
     @contextlib.contextmanager
-    def capturing(self, graph: Any, capture_error_mode: str) -> Any:
+    def capturing(self, graph: Any, stream: Any, capture_error_mode: str) -> Any:
         """As in torch, a capture that fails at its end leaves the capture's stream as the current one."""
-        before, self.stream = self.stream, "capture"
+        before, self.stream, self.captures = self.stream, stream.name, True
         failed = True
         try:
             yield
@@ -141,7 +145,7 @@ class TorchCuda:
             if failed:
                 self.fails_at_end = False
                 raise RuntimeError("CUDA error: the capture ended in another state\nadvice")
-            self.stream = before
+            self.stream, self.captures = before, False
 
 
 class CaptureTest(unittest.TestCase):
@@ -153,8 +157,8 @@ class CaptureTest(unittest.TestCase):
         self.broke = Failure(protocol.DEVICE_FAULT, "")
         self.marked: list[str] = []
         marks = [lambda what=what: self.marked.append(f"{what} on {self.cuda.stream}") for what in ("start", "end")]
-        device: Any = SimpleNamespace(torch=torch.device("cuda"), broken=self.break_down, make_marks=lambda: marks)
-        self.capture = graphs.make_capture(device)
+        self.device: Any = SimpleNamespace(torch=torch.device("cuda"), broken=self.break_down, make_marks=lambda: marks)
+        self.capture = graphs.make_capture(self.device)
         self.calls: list[str] = []
 
     def break_down(self, text: str) -> Failure:
@@ -166,7 +170,7 @@ class CaptureTest(unittest.TestCase):
         return "value"
 
     def failing_call(self) -> None:
-        if self.cuda.stream == "capture":
+        if self.cuda.captures:
             raise ValueError("not here\nand more")
 
     def refused(self, call: Any) -> Reply:
@@ -177,17 +181,23 @@ class CaptureTest(unittest.TestCase):
 
     def test_a_call_is_warmed_up_and_captured_once(self) -> None:
         captured = self.capture(self.call)
-        self.assertEqual(self.calls, ["side", "side", "capture"])
-        self.assertEqual(self.marked, ["start on capture", "end on capture"])
+        self.assertEqual(self.calls, ["side", "side", "side"])
+        self.assertEqual(self.marked, ["start on side", "end on side"])
         self.assertEqual((captured.value, self.cuda.stream), ("value", "default"))
         captured.replay()
         self.assertEqual(self.cuda.log, ["replay"])
+
+    def test_a_current_stream_that_can_be_captured_is(self) -> None:
+        """It is where extensions launch what names no stream."""
+        self.cuda.stream = "thread's"
+        graphs.make_capture(self.device)(self.call)
+        self.assertEqual(self.calls, ["thread's"] * 3)
 
     def test_the_candidate_s_own_reason_is_told(self) -> None:
         reply = self.refused(self.failing_call)
         self.assertEqual((reply.status, reply.text), (protocol.NOT_CAPTURABLE, "ValueError: not here"))
         # A successful capture resets the state of the broken one; then random numbers work again.
-        self.assertEqual(self.cuda.log, ["rand on capture", "rand on default"])
+        self.assertEqual(self.cuda.log, ["rand on side", "rand on default"])
 
     def test_a_capture_that_cannot_be_ended(self) -> None:
         self.cuda.fails_at_end = True
