@@ -27,8 +27,6 @@ struct EvalOptions {
   std::string output;
   std::optional<Target> target;
   bool json = false;
-  std::vector<BaselineKind> baselines;
-  double baseline_timeout_seconds = 300;
   bool correctness_only = false;
   bool quick = false;
   double measure_seconds = 20;
@@ -36,21 +34,6 @@ struct EvalOptions {
   std::string profile = "sandboxed";
   EvaluationFlags evaluation;
 };
-
-/// The value of --baselines: names separated by commas, in any number of options. Each kind counts once.
-Value baselines_value(std::vector<BaselineKind>& kinds) {
-  const std::vector<std::string> names{"compile", "compile-max-autotune"};
-  Value value{.completions = names};
-  value.store = [&kinds, names](const std::string& text) -> Result<void> {
-    for (const auto part : split(text, ',')) {
-      const auto kind = parse_baseline_kind(part);
-      if (!kind) return unknown_name(std::string(part), names);
-      if (std::find(kinds.begin(), kinds.end(), *kind) == kinds.end()) kinds.push_back(*kind);
-    }
-    return {};
-  };
-  return value;
-}
 
 /// The value of --compile-for: architectures separated by commas, in any number of options. The worker knows them.
 Value architectures_value(std::vector<std::string>& architectures) {
@@ -87,7 +70,6 @@ Result<EvaluationRequest> make_request(const EvalOptions& options, const Environ
   if (options.correctness_only) request.options.mode = EvaluationMode::CorrectnessOnly;
   if (options.quick) request.options.mode = EvaluationMode::Quick;
   request.options.measure.deadline = to_milliseconds(options.measure_seconds);
-  request.options.baselines = {options.baselines, to_milliseconds(options.baseline_timeout_seconds)};
   request.options.sanitizers.timeout = to_milliseconds(options.sanitize_timeout_seconds);
   KERNELGEN_TRY(request.task, read_problem(options.problem, environment));
   request.candidate = make_candidate(target, guess_language(options.code, target), std::move(source));
@@ -224,17 +206,8 @@ std::vector<Option> describe_options(EvalOptions& options, const Environment& en
        .value = architectures_value(options.evaluation.options.compile_for.architectures),
        .is_repeatable = true,
        .task_file = TaskFileRule::Allowed},
-      {.name = "--baseline",
-       .value_name = "LIST",
-       .help = "Compare with torch.compile too: compile, compile-max-autotune",
-       .value = baselines_value(options.baselines),
-       .is_repeatable = true,
-       .task_file = TaskFileRule::Allowed},
-      {.name = "--baseline-timeout",
-       .value_name = "S",
-       .help = "Limit of compiling and checking a baseline",
-       .value = values::seconds(options.baseline_timeout_seconds),
-       .task_file = TaskFileRule::Allowed},
+      baseline_option(options.evaluation),
+      baseline_timeout_option(options.evaluation),
       {.name = "--sanitize",
        .help = "Watch further calls of a correct kernel for races and wrong accesses",
        .value = values::flag(options.evaluation.options.sanitizers.enabled),

@@ -35,6 +35,21 @@ Value shrink_value(std::vector<std::string>& place) {
   return value;
 }
 
+/// The value of --baseline: names separated by commas, in any number of options. Each kind counts once.
+Value baselines_value(std::vector<BaselineKind>& kinds) {
+  const std::vector<std::string> names{"compile", "compile-max-autotune"};
+  Value value{.completions = names};
+  value.store = [&kinds, names](const std::string& text) -> Result<void> {
+    for (const auto part : split(text, ',')) {
+      const auto kind = parse_baseline_kind(part);
+      if (!kind) return unknown_name(std::string(part), names);
+      if (std::find(kinds.begin(), kinds.end(), *kind) == kinds.end()) kinds.push_back(*kind);
+    }
+    return {};
+  };
+  return value;
+}
+
 Option with_rule(Option option, TaskFileRule rule) {
   option.group = k_evaluation;
   option.is_shared = true;
@@ -216,6 +231,23 @@ const std::vector<std::string>& prompt_kind_names() {
   return k_names;
 }
 
+Option baseline_option(EvaluationFlags& flags) {
+  return {.name = "--baseline",
+          .value_name = "LIST",
+          .help = "Compare with torch.compile too: compile, compile-max-autotune",
+          .value = baselines_value(flags.options.baselines.kinds),
+          .is_repeatable = true,
+          .task_file = TaskFileRule::Allowed};
+}
+
+Option baseline_timeout_option(EvaluationFlags& flags) {
+  return {.name = "--baseline-timeout",
+          .value_name = "S",
+          .help = "Limit of compiling and checking a baseline",
+          .value = values::seconds(flags.baseline_timeout_seconds),
+          .task_file = TaskFileRule::Allowed};
+}
+
 std::chrono::milliseconds to_milliseconds(double seconds) {
   constexpr double k_per_second = 1000;
   return std::chrono::milliseconds(std::llround(seconds * k_per_second));
@@ -250,6 +282,7 @@ Result<EvaluationOptions> evaluation_options(const EvaluationFlags& flags) {
   options.call_timeout = to_milliseconds(flags.timeout_seconds);
   options.build_timeout = to_milliseconds(flags.build_timeout_seconds);
   options.task_timeout = to_milliseconds(flags.task_timeout_seconds);
+  options.baselines.timeout = to_milliseconds(flags.baseline_timeout_seconds);
   for (const auto& text : flags.shrink) {
     KERNELGEN_TRY(auto shrink, parse_shrink(text));
     options.shrink.push_back(std::move(shrink));

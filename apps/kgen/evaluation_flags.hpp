@@ -29,12 +29,17 @@ struct EvaluationFlags {
   double timeout_seconds = 30;
   double build_timeout_seconds = 300;
   double task_timeout_seconds = 300;
+  double baseline_timeout_seconds = 300;
   /// Values that need no translation are stored here directly.
   EvaluationOptions options;
 };
 
 /// Adds the options of `flags`, which must outlive them, under the heading "Evaluation".
 void add_evaluation_options(std::vector<Option>& options, EvaluationFlags& flags, const Environment& environment);
+
+/// --baseline and --baseline-timeout.
+[[nodiscard]] Option baseline_option(EvaluationFlags& flags);
+[[nodiscard]] Option baseline_timeout_option(EvaluationFlags& flags);
 
 /// The option --no-wait, with help for the command.
 [[nodiscard]] Option no_wait_option(EvaluationFlags& flags, std::string help);

@@ -34,6 +34,7 @@ std::string options_key(const EvaluationOptions& options) {
                   options.rtol.value_or(-1), options.atol.value_or(-1), options.threads, options.device,
                   to_string(options.library_use), options.measure.max_samples, options.measure.max_relative_interval,
                   options.call_timeout.count(), options.build_timeout.count(), options.memory_limit);
+  for (const auto kind : options.baselines.kinds) text += fmt::format(" {}", to_string(kind));
   for (const auto& [name, value] : options.shrink) text += fmt::format(" {}={}", name, value);
   return text;
 }

@@ -143,6 +143,7 @@ std::string_view to_string(AuditVerdict verdict) {
 AuditMeasurement summarize_records(const std::vector<EvaluationRecord>& records, std::string_view source) {
   AuditMeasurement measurement;
   RatioSum per_call, score;
+  std::map<BaselineKind, RatioSum> over;
   for (const auto& record : records) {
     if (measurement.device.empty()) measurement.device = record.environment.device;
     add_labels(record, measurement.labels);
@@ -163,9 +164,13 @@ AuditMeasurement summarize_records(const std::vector<EvaluationRecord>& records,
     const auto& timing = *record.timing;
     per_call.add(timing.speedup_call);
     score.add(timing.scored_speedup());
+    for (const auto& baseline : timing.baselines)
+      if (baseline.speedup) over[baseline.name].add({*baseline.speedup, *baseline.speedup, *baseline.speedup});
   }
   measurement.speedup_per_call = per_call.result(measurement.times);
   measurement.score = score.result(measurement.times);
+  for (const auto& [kind, sum] : over)
+    if (const auto ratio = sum.result(measurement.times)) measurement.speedup_over[kind] = ratio->value;
   // What one evaluation could say stands, even if another one was disturbed.
   if (measurement.times > 0) {
     measurement.obstacle.clear();

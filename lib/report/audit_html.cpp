@@ -97,7 +97,7 @@ std::string audit_html(const AuditReport& report) {
         "<td class=\"verdict {}\">{}</td><td>{}</td></tr>\n",
         html_text(finding.name), html_text(finding.target), html_text(claimed_text(finding.claim)),
         html_text(measured_text(finding)), color_of(finding.decision.verdict), to_string(finding.decision.verdict),
-        html_text(finding.decision.reason));
+        html_text(explained_text(finding)));
   page += "</tbody>\n</table></div>\n</body>\n</html>\n";
   return page;
 }

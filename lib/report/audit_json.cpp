@@ -36,12 +36,15 @@ json::object claim_to_json(const Claim& claim) {
 }
 
 json::object measurement_to_json(const AuditMeasurement& measurement) {
+  json::object over;
+  for (const auto& [kind, speedup] : measurement.speedup_over) over[to_string(kind)] = speedup;
   return {{"times", measurement.times},
           {"correct", measurement.correct},
           {"failure", to_utf8(measurement.failure_class)},
           {"message", to_utf8(measurement.failure_message)},
           {"speedup_per_call", interval_to_json(measurement.speedup_per_call)},
           {"score", interval_to_json(measurement.score)},
+          {"speedup_over", std::move(over)},
           {"device", to_utf8(measurement.device)},
           {"labels", texts_to_json(measurement.labels)}};
 }

@@ -64,6 +64,14 @@ std::string measured_text(const AuditFinding& finding) {
   return ratio ? score_text(ratio->value) + ' ' + interval_text(*ratio) : "correct";
 }
 
+std::string explained_text(const AuditFinding& finding) {
+  std::vector<std::string> pieces;
+  if (!finding.decision.reason.empty()) pieces.push_back(finding.decision.reason);
+  for (const auto& [kind, speedup] : finding.measurement.speedup_over)
+    pieces.push_back(fmt::format("{} over {}", score_text(speedup), to_string(kind)));
+  return join(pieces, "; ");
+}
+
 std::string counts_text(const AuditReport& report) {
   const auto counts = report.counts();
   std::vector<std::string> pieces;
@@ -101,7 +109,7 @@ std::string audit_table(const AuditReport& report, std::size_t width) {
   for (const auto& finding : report.findings) {
     auto line = audit_row(names, sanitize_line(finding.name, k_audited_name), claimed_text(finding.claim),
                           measured_text(finding), to_string(finding.decision.verdict));
-    const auto& reason = finding.decision.reason;
+    const auto reason = explained_text(finding);
     const auto start = names + 3 * k_gap + k_claimed + k_measured + k_verdict + k_gap;
     if (reason.empty()) {
       text += line + '\n';

@@ -40,6 +40,8 @@ struct AuditMeasurement {
   std::optional<Ratio> speedup_per_call = {};
   std::optional<Ratio> score = {};
   /// @}
+  /// Geometric mean of the speed-ups over each further baseline that was asked for and has a time in every evaluation.
+  std::map<BaselineKind, double> speedup_over = {};
   std::string device = {};
   /// Labels of the records, such as "shrunk: batch_size=16"; each once.
   std::vector<std::string> labels = {};

@@ -162,6 +162,17 @@ TEST_CASE("records add up to the range of their intervals", "[flow][audit]") {
   CHECK(both.speedup_per_call->value == Approx(1));
 }
 
+TEST_CASE("further baselines add up where every evaluation has them", "[flow][audit]") {
+  auto both = record_of(1), one = record_of(2);
+  both.timing->baselines = {{.name = BaselineKind::Compile, .speedup = 2},
+                            {.name = BaselineKind::CompileMaxAutotune, .speedup = 3}};
+  one.timing->baselines = {{.name = BaselineKind::Compile, .speedup = 8},
+                           {.name = BaselineKind::CompileMaxAutotune, .reason = "it does not compile"}};
+  const auto over = summarize_records({both, one}, "").speedup_over;
+  REQUIRE(over.size() == 1);
+  CHECK(over.at(BaselineKind::Compile) == Approx(4));
+}
+
 TEST_CASE("an evaluation that was disturbed says nothing", "[flow][audit]") {
   const auto busy = record_of(OutcomeKind::Suspect, std::string(k_busy_machine));
   const auto alone = summarize_records({busy}, "");

@@ -90,7 +90,9 @@ AuditReport sample_report() {
        .correct = 1,
        .failure_class = "accuracy:mismatch",
        .failure_message = "output: 12 of 1024 elements differ, the largest error is 3 times what is allowed"});
-  add("relu.py", {}, measured(0.5));
+  auto compared = measured(0.5);
+  compared.speedup_over = {{BaselineKind::Compile, 0.75}, {BaselineKind::CompileMaxAutotune, 0.5}};
+  add("relu.py", {}, std::move(compared));
   add("<script>alert(1)</script> & \"x\"\xE2\x80\xAE", {.correct = true}, {.obstacle = "<b>no GPU</b>"});
   return report;
 }
