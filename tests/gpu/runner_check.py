@@ -99,6 +99,12 @@ ON_STREAM = (
     .replace("auto y =", "const at::cuda::OptionalCUDAGuard guard(x.device());\n  auto y =")
     .replace("  return y;", "  C10_CUDA_KERNEL_LAUNCH_CHECK();\n  return y + torch::zeros({1}, x.options()) * 2;")
 )
+#: Only the legacy stream is in order with it.
+BLOCKING = (
+    EXTENSION.replace("relu_check", "relu_blocking")
+    .replace("BLOCK>>>", "BLOCK, 0, own>>>")
+    .replace("const long n", "static cudaStream_t own = [] { cudaStream_t made; cudaStreamCreate(&made); return made; }();\n  const long n")
+)
 BROKEN = EXTENSION.replace("fmaxf(x[i], 0.f)", "fmaxf(x[i], nought)")
 NO_LAUNCH = EXTENSION.replace('"256"', '"4096"')
 ENDLESS = """
@@ -264,6 +270,9 @@ def run(check: Check, extension: bool) -> None:
     check.try_candidate("a graph of its own, before any product", candidate(
         "graph = torch.cuda.CUDAGraph()\nwith torch.cuda.graph(graph):\n    y = torch.mm(x, x)\ngraph.replay()\nreturn torch.relu(x)"
     ), "correct", relu)  # fmt: skip
+    check.try_candidate("backward, as a graph", candidate(
+        "with torch.enable_grad():\n    z = x.detach().requires_grad_()\n    g, = torch.autograd.grad(torch.relu(z).sum(), z)\nreturn x * g"
+    ), "correct", relu, graph=True)  # fmt: skip
     check.try_candidate("out of memory", candidate("return torch.empty(1 << 45, device=x.device)"), "status 6", relu)
     far = TRITON.replace("SHIFT", "(1 << 44)")
     check.try_candidate("out of bounds", candidate(CALL, far), "status 11", relu)
@@ -287,6 +296,7 @@ def extensions(check: Check, relu: Any) -> None:
         check.try_candidate("load_inline, built before", plain, "correct", relu, builds=builds)
         check.try_candidate("on no stream of its own, as a graph", plain, "correct", relu, True, builds)
     check.try_candidate("load_inline, as a graph", candidate("return module.relu(x)", ON_STREAM), "correct", relu, True)
+    check.try_candidate("a blocking stream of its own", candidate("return module.relu(x)", BLOCKING), "correct", relu)
     check.try_candidate("load_inline does not compile", candidate("return module.relu(x)", BROKEN), "status 2", relu)
     check.try_candidate("a launch that is refused", candidate("return module.relu(x)", NO_LAUNCH), "status 5", relu)
 

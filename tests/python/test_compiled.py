@@ -91,6 +91,12 @@ class InProcess(unittest.TestCase):
         self.assertEqual(reason, "")
         self.assertGreaterEqual(len(judge.time_compiled(SAMPLING)["samples_ns"]), 5)
 
+    def test_state_that_long_calls_change_is_no_obstacle(self) -> None:
+        """On a GPU a short call is repeated before it is timed, a long one is not."""
+        with mock.patch("kernelgen_judge.gpu_timing._SHORT_NS", 1):
+            _, reason = self.ask(model("return self.bn(x)", init="self.bn = nn.BatchNorm1d(8)"))
+        self.assertEqual(reason, "")
+
     def test_other_answers_while_it_is_timed(self) -> None:
         judge, reason = self.ask(model("return x * 11"))
         self.assertEqual(reason, "")

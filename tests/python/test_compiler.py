@@ -9,6 +9,7 @@ import subprocess
 import sys
 import sysconfig
 import tempfile
+import time
 import unittest
 from pathlib import Path
 from unittest import mock
@@ -118,7 +119,6 @@ class FakeCompilerTest(unittest.TestCase):
             self.assertEqual((status, output, len(runs)), (3, message + "\n", 1))
 
     def test_mistakes_are_known_when_the_same_is_compiled_again(self) -> None:
-        error = "echo 'main.cu(3): error: expected a ;'; exit 2"
         for text, name, flag, runs in (
             (TORCH, "main.cu", "-O2", 2),
             (TORCH, "main.cu", "-O2", 2),
@@ -127,25 +127,38 @@ class FakeCompilerTest(unittest.TestCase):
             ("int x;", "plain.cu", "-O3", 7),
             ("int x;", "plain.cu", "-O3", 7),
         ):
-            found = self.compile(text, error, name, "-c", flag)
-            self.assertEqual((found[0], found[1], len(found[2])), (2, "main.cu(3): error: expected a ;\n", runs))
+            message = f"{self.folder}/{name}(3): error: expected a ;"
+            found = self.compile(text, f"echo '{message}'; exit 2", name, "-c", flag)
+            self.assertEqual((found[0], found[1], len(found[2])), (2, message + "\n", runs))
         # What is right in the meantime is not known to be wrong.
         self.assertEqual(self.compile(TORCH + "int y;", "exit 0", "main.cu", "-c", "-O3")[0], 0)
 
+    def test_mistakes_are_known_for_a_while(self) -> None:
+        error = f"echo '{self.folder}/main.cu:3:1: error: expected a ;'; exit 2"
+        for age, runs in ((0, 1), (0, 1), (10_000, 2), (0, 2)):
+            if age:
+                os.utime(self.folder / "out.mistakes", (time.time() - age,) * 2)
+            self.assertEqual(len(self.compile("int x;", error)[2]), runs)
+
     def test_failures_that_may_pass_are_not_kept(self) -> None:
-        for index, (text, script) in enumerate((
-            ("", "echo 'main.cu:3:1: fatal error: later.h: No such file or directory'; exit 1"),
-            ("", "echo 'main.cu:3:1: error: cannot write: No space left on device'; exit 1"),
-            ("", "echo 'main.cu(3): internal error: assertion failed at: x.c'; echo 'main.cu(3): error: x'; exit 1"),
-            ("", "echo 'virtual memory exhausted: Cannot allocate memory'; exit 1"),
-            ("", "echo 'main.cu(3): error: x'; kill -9 $$"),
-            ("", "exit 1"),
-            ('#include "beside.h"\n', "echo 'main.cu(3): error: x'; exit 1"),
+        (self.folder / "beside.h").touch()
+        source = f"{self.folder}/main.cu"
+        for index, (text, script, flag) in enumerate((
+            ("", f"echo '{source}:3:1: fatal error: later.h: No such file or directory'; exit 1", ""),
+            ("", f"echo '{source}:3:1: error: cannot write: No space left on device'; exit 1", ""),
+            ("", f"echo '{source}(3): internal error: assertion failed at: x.c'; echo '{source}(3): error: x'; exit 1", ""),
+            ("", "echo 'virtual memory exhausted: Cannot allocate memory'; exit 1", ""),
+            ("", "echo 'ptxas fatal   : Memory allocation failure'; exit 255", ""),
+            ("", "echo 'nvlink fatal   : Could not open input file'; exit 1", ""),
+            ("", f"echo '{source}(3): error: x'; kill -9 $$", ""),
+            ("", "echo '/usr/include/other.h(3): error: x'; exit 1", ""),
+            ("", "exit 1", ""),
+            ('#include "beside.h"\n', f"echo '{source}(3): error: x'; exit 1", ""),
+            ("", f"echo '{source}(3): error: x'; exit 1", f"-I{self.folder}/headers"),
         )):  # fmt: skip
-            (self.folder / "beside.h").touch()
             for run in (1, 2):
                 self.log.unlink(missing_ok=True)
-                status, _, runs = self.compile(text + "int x;", script, "main.cu", "-c", f"-D{index}")
+                status, _, runs = self.compile(text + "int x;", script, "main.cu", "-c", flag or f"-D{index}")
                 self.assertNotEqual(status, 0)
                 self.assertEqual(len(runs), 1, (run, script))
 
@@ -196,6 +209,14 @@ class FakeCompilerTest(unittest.TestCase):
         for arguments in (["-c", str(self.folder / "a.cu"), "-o", "out"], ["out", "-shared"]):
             subprocess.run([*command, *arguments], check=True, timeout=60, cwd=self.folder)
         self.assertEqual(self.log.read_text(), f"-DLAST -c {self.folder}/a.cu -o out\nout -shared\n")
+        # Streams of its own are ordered with the legacy one only.
+        for text in ("cudaStreamCreate(&s);", "std::thread t(f);", "#pragma omp parallel"):
+            (self.folder / "a.cu").write_text(text)
+            subprocess.run([*command, "-c", str(self.folder / "a.cu")], check=True, timeout=60, cwd=self.folder)
+        self.assertEqual(self.log.read_text().count("-DLAST"), 1)
+        (self.folder / "a.cu").write_text("cudaStreamCreateWithFlags(&s, cudaStreamNonBlocking);")
+        subprocess.run([*command, "-c", str(self.folder / "a.cu")], check=True, timeout=60, cwd=self.folder)
+        self.assertEqual(self.log.read_text().count("-DLAST"), 2)
 
     def test_headers_of_the_system_keep_their_order(self) -> None:
         arguments = ["-isystem", "/usr/include", "-isystem", "/opt/rocm/include", "-isystem", "/usr/include/", "-c", "a.cpp"]

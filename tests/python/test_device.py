@@ -88,6 +88,27 @@ class DeviceTest(unittest.TestCase):
         self.assertEqual(_free_blocks([segment, {"address": 0, "blocks": []}]), [(4608, 1024), (5696, 32)])
 
 
+class ChosenStreamTest(unittest.TestCase):
+    def chosen(self, source: str, stream: int = 2) -> list[int]:
+        """The streams that are made current for a candidate."""
+        device = object.__new__(Device)
+        device.torch, device._on_gpu = torch.device("cuda"), True
+        device.gpu = SimpleNamespace(platform=SimpleNamespace(thread_stream=stream))  # type: ignore[assignment]
+        made: list[int] = []
+        with mock.patch("torch.cuda.ExternalStream", lambda handle, device: handle), mock.patch("torch.cuda.set_stream", made.append):
+            device.choose_stream(source.encode())
+        return made
+
+    def test_extensions_launch_on_the_current_stream(self) -> None:
+        self.assertEqual(self.chosen("from torch.utils.cpp_extension import load_inline"), [2])
+        self.assertEqual(self.chosen("from torch.utils.cpp_extension import load_inline", 0), [])
+        self.assertEqual(self.chosen("import triton"), [])
+
+    def test_other_threads_and_streams_are_ordered_by_the_legacy_one(self) -> None:
+        for more in ("cudaStreamCreate(&s)", "std::thread", "torch.enable_grad()", "torch.autograd.grad", "import threading"):
+            self.assertEqual(self.chosen("from torch.utils.cpp_extension import load_inline\n" + more), [], more)
+
+
 class PathsTest(unittest.TestCase):
     def test_torch_is_named_besides_the_folder_around_it(self) -> None:
         """The sandbox asks of each path whether another user may read it."""
@@ -117,7 +138,7 @@ class TorchCuda:
 
     @staticmethod
     def named(name: str) -> SimpleNamespace:
-        return SimpleNamespace(name=name, wait_stream=lambda other: None, cuda_stream=0 if name == "default" else 2)
+        return SimpleNamespace(name=name, wait_stream=lambda other: None, cuda_stream={"default": 0, "thread's": 2}.get(name, 77))
 
     def rand(self, *shape: int, device: Any) -> torch.Tensor:
         self.log.append(f"rand on {self.stream}")
@@ -157,7 +178,7 @@ class CaptureTest(unittest.TestCase):
         self.broke = Failure(protocol.DEVICE_FAULT, "")
         self.marked: list[str] = []
         marks = [lambda what=what: self.marked.append(f"{what} on {self.cuda.stream}") for what in ("start", "end")]
-        self.device: Any = SimpleNamespace(torch=torch.device("cuda"), broken=self.break_down, make_marks=lambda: marks)
+        self.device: Any = SimpleNamespace(torch=torch.device("cuda"), broken=self.break_down, make_marks=lambda: marks, thread_stream=2)
         self.capture = graphs.make_capture(self.device)
         self.calls: list[str] = []
 
@@ -187,11 +208,16 @@ class CaptureTest(unittest.TestCase):
         captured.replay()
         self.assertEqual(self.cuda.log, ["replay"])
 
-    def test_a_current_stream_that_can_be_captured_is(self) -> None:
+    def test_the_thread_s_own_stream_is_captured_where_it_is_the_current_one(self) -> None:
         """It is where extensions launch what names no stream."""
         self.cuda.stream = "thread's"
-        graphs.make_capture(self.device)(self.call)
+        self.capture(self.call)
         self.assertEqual(self.calls, ["thread's"] * 3)
+
+    def test_a_candidate_s_own_stream_is_not(self) -> None:
+        self.cuda.stream = "pool"
+        self.capture(self.call)
+        self.assertEqual(self.calls, ["side"] * 3)
 
     def test_the_candidate_s_own_reason_is_told(self) -> None:
         reply = self.refused(self.failing_call)

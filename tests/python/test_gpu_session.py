@@ -363,7 +363,7 @@ class SeriesTest(unittest.TestCase):
         for forward in (state, "x.mul_(2) @ y", "nn.functional.dropout(x @ y, 0.5)"):
             self.assertEqual(self.slots(TASK.replace("self.bn(x) @ y", forward)), 1)
 
-    def test_state_that_no_output_depends_on_takes_no_slots(self) -> None:
+    def test_state_that_no_output_depends_on_costs_no_slots(self) -> None:
         self.assertEqual(self.slots(TASK), GPU_SLOTS)
 
     def test_slots_take_no_memory_that_anything_else_needs(self) -> None:
@@ -783,16 +783,19 @@ class FailureTest(unittest.TestCase):
         self.attach()
         device = self.session._device
         slow, fast = Clocks(1700, 3201, 61, False), Clocks(1980, 3201, 61, False)
-        with mock.patch("kernelgen_judge.device.time.sleep") as nap:
-            with mock.patch.object(Gpu, "clocks", side_effect=[fast, slow, fast, slow, fast]):
-                device.watch_speed(0.003)
+        now, naps = [100.0], []
+        clocks = mock.patch.object(Gpu, "clocks", side_effect=[fast, slow, fast, fast, fast])
+        sleep = mock.patch("kernelgen_judge.device.time.sleep", naps.append)
+        with clocks, sleep, mock.patch("kernelgen_judge.device.time.monotonic", lambda: now[0]):
+            device.watch_speed()
+            device.recover()
+            self.assertEqual(naps, [])
+            device.watch_speed()
+            # How long it has worked is not known at first; then in proportion to the time since the last rest.
+            for passed in (0, 0.0078125, 3.0):
+                now[0] += passed
                 device.recover()
-                self.assertEqual(nap.call_count, 0)
-                device.watch_speed(0.003)
-                device.recover()
-                device.watch_speed(3.0)
-                device.recover()
-        self.assertEqual([call.args[0] for call in nap.call_args_list], [0.006, 0.05])
+        self.assertEqual(naps, [0.05, 0.015625, 0.05])
 
     def test_a_device_that_stays_slow_does_not_rest_for_what_it_cannot_do(self) -> None:
         self.attach()
@@ -800,7 +803,7 @@ class FailureTest(unittest.TestCase):
         clocks = [Clocks(mhz, 3201, 61, False) for mhz in (1980, 1700, 1900, 1900, 1700, 1900)]
         with mock.patch("kernelgen_judge.device.time.sleep") as nap, mock.patch.object(Gpu, "clocks", side_effect=clocks):
             for slept in (0, 1, 1, 2):
-                device.watch_speed(0.003)
+                device.watch_speed()
                 device.recover()
                 self.assertEqual(nap.call_count, slept)
 

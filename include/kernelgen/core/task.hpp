@@ -206,7 +206,7 @@ struct TaskDescription {
   std::vector<ScalarSpec> scalars;
   /// Names of inputs that the reference itself modifies.
   std::vector<std::string> mutated_inputs;
-  /// Names of buffers that forward() modifies; restored before each call.
+  /// Names of buffers that forward() modifies; restored before each call or series.
   std::vector<std::string> mutated_buffers;
   /// Why the task is not scored, or notes for a reader: "trivial: zeros pass", "stochastic", "shrunk: ...".
   std::vector<std::string> labels;

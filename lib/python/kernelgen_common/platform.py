@@ -52,8 +52,8 @@ class Platform:
     home_package: str = ""
     usual_home: str = "/usr/local/cuda"
     compiler_remedy: str = "install the CUDA toolkit (Debian and Ubuntu: apt install nvidia-cuda-toolkit) or set CUDA_HOME"
-    #: Flags with which launches that name no stream are on the thread's own one, which a graph can capture, for the toolkit's compiler
-    #: and for C++'s; and the handle of that stream. "" and 0: they are on the legacy stream.
+    #: Flags with which launches that name no stream are on the calling thread's own one, for the toolkit's compiler and for C++'s; and the
+    #: handle of that stream. Unlike the legacy stream, a graph can capture it. "" and 0: there is none.
     default_stream_flags: tuple[str, str] = ("", "")
     thread_stream: int = 0
     #: Variables that name other folders which the compiler reads.

@@ -35,7 +35,7 @@ _CLOCKS_SECONDS = 0.01
 #: Multiprocessors below this share of their fastest clock count as slowed down by earlier work.
 _FULL_SPEED = 0.99
 #: Time for which a power cap affects later calls: on an H200, a call of 24 ms took 24.4 ms right after another one, 23.0 ms after
-#: 10 ms, 22.7 ms after 50 ms and after 200 ms. So the device rests for so many times the work, and no longer than that.
+#: 10 ms, 22.7 ms after 50 ms and after 200 ms. So the device rests for so many times what it may have worked, and no longer than that.
 _RECOVERY_MULTIPLE, _RECOVERY_SECONDS = 2.0, 0.05
 
 
@@ -125,8 +125,8 @@ class GpuDevice(Device):
         self._fastest_mhz = 0
         #: True if it was ever seen to run slower than that.
         self._slows_down = False
-        #: The length of the last work that may have lowered the clocks.
-        self._work_seconds = 0.0
+        #: The end of the last rest.
+        self._rested = float("-inf")
         self._graph_place: tuple[Any, Any] | None = None
         self._probe: DeviceProbe | None = None
         #: Bytes of the arena, which is not allocated by torch.
@@ -267,9 +267,8 @@ class GpuDevice(Device):
     def _at_full_speed(self, clocks: Clocks) -> bool:
         return clocks.multiprocessor_mhz >= _FULL_SPEED * self._fastest_mhz
 
-    def watch_speed(self, work_seconds: float) -> None:
+    def watch_speed(self) -> None:
         """Notes the clocks right after work that may have lowered them."""
-        self._work_seconds = work_seconds
         self._read_clocks()
 
     def recover(self) -> None:
@@ -279,7 +278,8 @@ class GpuDevice(Device):
         the power that a call may draw is. The device must be idle."""
         if not self._slows_down:
             return
-        time.sleep(min(_RECOVERY_SECONDS, _RECOVERY_MULTIPLE * self._work_seconds))
+        time.sleep(min(_RECOVERY_SECONDS, _RECOVERY_MULTIPLE * (time.monotonic() - self._rested)))
+        self._rested = time.monotonic()
         clocks = self._read_clocks()
         if clocks is not None and not self._at_full_speed(clocks):
             # The device is warm, or shares its power with others, so this is its fastest clock now.

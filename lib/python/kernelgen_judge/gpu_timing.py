@@ -93,7 +93,7 @@ class GpuTimedReference(TimedReference):
         self._task = reference.task
         self._warm = False
         self._last_ns = 0
-        #: True if a second call on the same inputs has the same effect as one.
+        #: True if a second call on the same inputs gives the same, once the state is restored.
         self._repeatable = self._task.has_independent_calls and self._task.randomness == "none"
         #: What stands for random numbers in all graphs of this reference.
         self._draws: list[torch.Tensor] = []
@@ -131,18 +131,20 @@ class GpuTimedReference(TimedReference):
                 # Other work since the last call has evicted the code of this call from the processor's caches, while a user's
                 # calls follow each other. If launches take longer than kernels, this can take half of the call.
                 module(*series[0])
+                if self._restores:
+                    self.reference.restore()
             self._device.probe()
             gpu.begin_call(stream)
             values = [module(*arguments) for arguments in series]
             device_ns = gpu.end_call(stream).device_ns
         self._last_ns = device_ns // len(series)
-        self._note_length(device_ns)
+        self._note_length()
         return values, device_ns
 
-    def _note_length(self, device_ns: int) -> None:
+    def _note_length(self) -> None:
         """Watches the clocks, but not for short calls: they draw too little power, and reading clocks takes as long."""
         if self._last_ns >= _SHORT_NS:
-            self._device.watch_speed(device_ns * 1e-9)
+            self._device.watch_speed()
 
     def outputs(self, value: Any, argument_storages: set[int]) -> Flat:
         """The outputs on the device, in memory that no later call writes."""
@@ -259,5 +261,5 @@ class GpuTimedReference(TimedReference):
         self._gpu.begin_replay(stream)
         self._gpu.replay(graph.handle, stream)
         device_ns = self._gpu.end_call(stream).device_ns
-        self._note_length(device_ns)
+        self._note_length()
         return device_ns

@@ -25,6 +25,7 @@ import re
 import shutil
 import subprocess
 import sys
+import time
 from collections.abc import Callable, Iterator
 
 INCLUDE = os.path.join(os.path.dirname(os.path.abspath(__file__)), "include")
@@ -57,8 +58,10 @@ _OWN = re.compile(
     re.MULTILINE,
 )
 _MOST_NAMES = 6
-#: An error at a line of a file. A fatal one can be the lack of a file, which may be there later.
-_MISTAKE = re.compile(r"^[^\s:()]+(?:\(\d+\)|(?::\d+){1,2}): error: ", re.MULTILINE)
+#: Seconds for which a mistake is known: for one evaluation, and not for good.
+_KNOWN_SECONDS = 3600
+#: What comes after the name of a file in an error at one of its lines. A fatal one can be the lack of a file, which may be there later.
+_AT_LINE = r"(?:\(\d+\)|(?::\d+){1,2}): error: "
 #: Words of failures that another try may not have.
 _PASSING = re.compile(r"internal (?:compiler )?error|out of memory|annot allocate|No space left|Killed|died due to signal", re.IGNORECASE)
 #: A header that may lie beside the source.
@@ -73,8 +76,17 @@ _ALL_METHODS = "#include <ATen/MethodOperators.h>"
 _USERS = ("ATen/TensorOperators.h", "ATen/ScalarOps.h")
 _INDEXING = re.compile(r"\bindexing\b|\bSlice\b|\bindex(?:_put_?)?\s*\(")
 _WORD = re.compile(r"\w+")
+#: Streams that only the legacy stream waits for, and threads, each of which has a default stream of its own.
+_OWN_STREAMS = re.compile(
+    r"\bcudaStreamCreate\s*\(|\bstd::(?:jthread|thread|async)\b|\bpthread_create\b|#[ \t]*pragma[ \t]+omp\b|\bat::parallel_for\b"
+)
 #: A method of at::Tensor, as compilers name it: the length of its name, the name, and its parameters.
 _METHOD_SYMBOL = re.compile(r"\b_ZNK?2at6Tensor(\d+)(\w+)")
+
+
+def has_streams_of_its_own(text: str) -> bool:
+    """True if launches of a source may have to be on the legacy stream, so that they are in order with others."""
+    return bool(_OWN_STREAMS.search(text))
 
 
 def source_of(arguments: list[str]) -> str | None:
@@ -245,21 +257,25 @@ class KnownMistakes:
     def __init__(self, command: list[str], source: str, text: str):
         beside = os.path.dirname(source)
         has_headers = any(os.path.exists(os.path.join(beside, name)) for name in _OWN_HEADER.findall(text))
+        # Folders of torch and of compilers come after -isystem.
+        has_folders = any(argument.startswith("-I") for argument in command)
+        self._pattern = re.compile(rf"^{re.escape(source)}{_AT_LINE}", re.MULTILINE)
         #: Beside the object; None where the same command may tell something else later.
-        self._path = None if has_headers else f"{target_of(command) or source}.mistakes"
+        self._path = None if has_headers or has_folders else f"{target_of(command) or source}.mistakes"
         self._key = hashlib.sha256(json.dumps([command, text]).encode()).hexdigest()
 
     def read(self) -> tuple[int, str] | None:
         """Exit status and message; None if there is none."""
         try:
             known = json.loads(read_if_there(self._path) or "{}") if self._path else {}
-            return (int(known["status"]), str(known["output"])) if known["key"] == self._key else None
-        except (ValueError, KeyError, TypeError):
+            is_known = known["key"] == self._key and time.time() - os.stat(self._path).st_mtime < _KNOWN_SECONDS
+            return (int(known["status"]), str(known["output"])) if is_known else None
+        except (OSError, ValueError, KeyError, TypeError):
             return None
 
     def keep(self, status: int, output: str) -> None:
-        """Keeps a message if it is about mistakes of the source."""
-        is_mistake = status > 0 and not _PASSING.search(output) and (_MISTAKE.search(output) or _OWN.search(output))
+        """Keeps a message if it is about mistakes at lines of the source."""
+        is_mistake = status > 0 and not _PASSING.search(output) and self._pattern.search(output)
         if is_mistake and self._path:
             with contextlib.suppress(OSError), open(self._path, "w", encoding="utf-8") as file:
                 json.dump({"key": self._key, "status": status, "output": output}, file)
@@ -292,7 +308,7 @@ def main(command: list[str]) -> int:
     text = read_if_there(source) if source is not None else None
     if source is None or text is None:
         os.execvp(compiler, [compiler, *arguments])
-    if told["--flag"]:
+    if told["--flag"] and not has_streams_of_its_own(text):
         arguments = [told["--flag"], *arguments]
     mistakes = KnownMistakes(whole, source, text)
     known = mistakes.read()

@@ -17,6 +17,7 @@ from kernelgen_common.gpu import Gpu, GpuError, TimedCall, tensor_at, use_only
 from kernelgen_common.platform import Platform, platform_of
 
 from . import protocol
+from .compiler import has_streams_of_its_own
 from .protocol import Failure, Reply
 
 #: NaN in every float format.
@@ -27,6 +28,8 @@ _MOST_POISONED = 8 << 30
 _SMALL_BLOCKS = (512, 4096, 1 << 16, 1 << 20)
 #: Maximal number of bytes of an output that are checked after a replay.
 _SAMPLES = 1 << 16
+#: Python code that may launch in other threads; backward does.
+_OTHER_THREADS = re.compile(r"enable_grad|autograd|torch\.func\b|functorch|threading|concurrent")
 #: Statuses that may be due to a broken device.
 _MAYBE_DEVICE_FAULT = frozenset({protocol.IMPORT, protocol.EXCEPTION, protocol.OUT_OF_MEMORY, protocol.STRUCTURE})
 
@@ -60,9 +63,6 @@ class Device:
         be made while a candidate captures a graph. Other libraries cost memory."""
         try:
             torch.cuda.init()
-            if self.gpu.platform.thread_stream:
-                # Where extensions launch what names no stream; see Platform.default_stream_flags.
-                torch.cuda.set_stream(torch.cuda.ExternalStream(self.gpu.platform.thread_stream, device=self.torch))
             (torch.ones(8, device=self.torch) + 1).sum().item()
             torch.rand(8, device=self.torch)
             torch.mm(torch.ones(8, 8, device=self.torch), torch.ones(8, 8, device=self.torch))
@@ -70,6 +70,19 @@ class Device:
         except Exception as error:  # noqa: BLE001 - a torch without CUDA asserts
             raise GpuError(f"torch cannot use the device: {error}") from None
         self._last_error = _runtime_errors(self.gpu.platform)
+
+    @property
+    def thread_stream(self) -> int:
+        """The stream on which launches of extensions are that name none; 0: they are on the legacy one."""
+        return self.gpu.platform.thread_stream if self._on_gpu else 0
+
+    def choose_stream(self, source: bytes) -> None:
+        """Makes that stream torch's current one where a candidate needs it: for an extension, unless anything else than this thread may launch,
+        or there are streams that only the legacy one waits for. With the legacy stream as the current one, all of these are in order, and
+        cannot be captured."""
+        text = source.decode("utf-8", "replace")
+        if self.thread_stream and "cpp_extension" in text and not (has_streams_of_its_own(text) or _OTHER_THREADS.search(text)):
+            torch.cuda.set_stream(torch.cuda.ExternalStream(self.thread_stream, device=self.torch))
 
     @property
     def architecture(self) -> dict[str, str]:

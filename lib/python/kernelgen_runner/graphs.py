@@ -41,13 +41,17 @@ def make_capture(device: Device) -> Capture:
         return refuse
     new_graph, capturing = torch.cuda.CUDAGraph, torch.cuda.graph
     on_stream, current, use = torch.cuda.stream, torch.cuda.current_stream, torch.cuda.set_stream
-    # What names no stream is launched on the current one, unless that is the legacy stream, which cannot be captured.
-    stream = current() if current().cuda_stream else torch.cuda.Stream()
+    side, thread = torch.cuda.Stream(), device.thread_stream
     synchronize, rand, where = torch.cuda.synchronize, torch.rand, device.torch
     mark_start, mark_end = device.make_marks()
 
+    def capturable(before: Any) -> Any:
+        """The current stream where launches that name none are on it, too; else another one than the legacy stream."""
+        return before if thread and before.cuda_stream == thread else side
+
     def warm_up(call: Callable[[], Any]) -> None:
         before = current()
+        stream = capturable(before)
         stream.wait_stream(before)
         with on_stream(stream):
             for _ in range(_WARM_UPS):
@@ -58,7 +62,7 @@ def make_capture(device: Device) -> Capture:
     def record(call: Callable[[], Any]) -> Captured:
         graph, reasons = new_graph(), []
         try:
-            with capturing(graph, stream=stream, capture_error_mode="thread_local"):
+            with capturing(graph, stream=capturable(current()), capture_error_mode="thread_local"):
                 try:
                     mark_start()
                     value = call()

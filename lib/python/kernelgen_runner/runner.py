@@ -194,6 +194,8 @@ class Runner:
         self._support.install_crash_reporter(self._channel.descriptor)
         if self._builds is not None:
             self._builds.make_ready()
+        if self._device is not None:
+            self._device.choose_stream(source)
         started = time.monotonic_ns()
         self._candidate = Candidate(source)
         return Reply(start_ns=started, end_ns=time.monotonic_ns())
