@@ -5,9 +5,13 @@ from __future__ import annotations
 import os
 import signal
 import unittest
+from typing import Any
+
+import torch
 
 from harness import SUPPORT, Bench, Judge, Runner, RunnerDied, exchange_weights, open_job
-from kernelgen_runner import protocol
+from kernelgen_runner import protocol, runner
+from kernelgen_runner.protocol import Failure
 from trial import HONEST, TASK, TWO_OUTPUTS, TrialCase, Zygotes, model
 
 setUpModule, tearDownModule = Zygotes.start, Zygotes.stop
@@ -210,6 +214,52 @@ class RunnerTest(TrialCase):
         beyond = trial.bench.layout["slots"]
         for slot, calls in ((beyond, 1), (0, beyond + 1)):
             self.assertEqual(trial.runner.ask(protocol.OP_RUN, 1, 0, 0, slot, calls).status, protocol.PROTOCOL)
+
+    def test_no_code_of_the_candidate_s_runs_between_its_inputs_and_its_call(self) -> None:
+        """Freeing an answer may run some, and a mode that it leaves would see what the runner does before the next call."""
+        mode = (
+            "import weakref\nfrom torch.overrides import TorchFunctionMode\nclass Mode(TorchFunctionMode):\n"
+            "    def __torch_function__(self, function, types, arguments=(), named=None):\n"
+            "        return function(*arguments, **(named or {}))\n"
+        )
+        freed = "y = torch.tanh(self.fc(x))\nself.__dict__.setdefault('seen', []).append(weakref.ref(y, lambda _: CALLBACK))\nreturn y"
+        for callback, entered in (("None", False), ("Mode().__enter__()", True)):
+            trial = self.trial(model(mode + freed.replace("CALLBACK", callback)))
+            exchange_weights(trial.runner, trial.bench)
+            found = []
+            for _ in range(3):
+                answer = trial.runner.ask(protocol.OP_RUN, 1, 0, 0, 0, 1)
+                found.append((answer.status, answer.text))
+            self.assertEqual(found[0][0], protocol.OK)
+            if entered:
+                self.assertEqual(found[1], (protocol.STRUCTURE, "forward() left a torch function mode active"))
+                self.assertEqual(found[2], (protocol.STRUCTURE, "a torch function mode was active before a call"))
+            else:
+                self.assertEqual([status for status, _ in found], [protocol.OK] * 3)
+
+    def test_buffers_are_restored_without_code_of_the_candidate_s(self) -> None:
+        seen: list[str] = []
+
+        class Hooked(torch.Tensor):
+            @classmethod
+            def __torch_function__(cls, function: Any, types: Any, arguments: Any = (), named: Any = None) -> Any:
+                seen.append(str(function))
+                return super().__torch_function__(function, types, arguments, named or {})
+
+        class Wrapped(torch.Tensor):
+            @classmethod
+            def __torch_dispatch__(cls, function: Any, types: Any, arguments: Any = (), named: Any = None) -> Any:
+                seen.append(str(function))
+                return torch.zeros(3).as_subclass(cls)
+
+        buffer = torch.zeros(3).as_subclass(Hooked)
+        plain = runner._plain("mean", buffer)
+        torch._foreach_copy_([plain], [torch.ones(3)])
+        self.assertEqual(seen, [])
+        self.assertEqual(plain.tolist(), [1, 1, 1])
+        self.assertEqual(plain.data_ptr(), buffer.data_ptr())
+        with self.assertRaisesRegex(Failure, "buffer mean is a .*Wrapped, not a plain torch.Tensor"):
+            runner._plain("mean", torch.zeros(3).as_subclass(Wrapped))
 
     def test_a_rehearsal_works_for_as_long_as_it_is_asked_to(self) -> None:
         judge, runner = Judge(Zygotes.judges), Runner(Zygotes.runners)

@@ -169,9 +169,13 @@ class Description(unittest.TestCase):
             (model("return x + 1", "[torch.rand(3)]"), False),
             (statistics.replace("self.bn(x)", "self.bn(x) + self.bn.running_var"), True),
             (statistics.replace("self.bn(x)", "self.bn(x) * (1 + self.bn.num_batches_tracked // 3)"), True),
+            # The next call overwrites what the last one has returned.
+            (model("self.cache[:] = x * 2; return self.cache", "[torch.rand(3)]", "self.register_buffer('cache', torch.zeros(3))"), True),
+            (model("self.cache[:] = x * 2; return self.cache + 1", "[torch.rand(3)]", "self.register_buffer('cache', torch.zeros(3))"), False),
             # Equal inputs change it once.
             (model("self.top = torch.maximum(self.top, x.max()); return x / self.top", "[torch.rand(3)]", "self.register_buffer('top', torch.zeros(()))"), True),
             (model("torch.maximum(self.top, x.max(), out=self.top); return x / self.top", "[torch.rand(3)]", "self.register_buffer('top', torch.zeros(()))"), True),
+            (model("torch.minimum(self.low, x.min(), out=self.low); return x - self.low", "[torch.rand(3)]", "self.register_buffer('low', torch.ones(()))"), True),
             (statistics.replace("return self.bn(x)", "self.bn(x); return x if self.bn.num_batches_tracked < 3 else (x, x)"), True),
         ):
             task = task_from(text)

@@ -83,6 +83,8 @@ class CallResult:
     draws: list[torch.Tensor] = field(default_factory=list)
     trace: CallTrace | None = None
     seconds: float = 0.0
+    #: True if forward() returned memory of the module's state, of which `outputs` have copies.
+    returns_state: bool = False
 
     def named_draws(self) -> dict[str, torch.Tensor]:
         return {draw_name(index): tensor for index, tensor in enumerate(self.draws)}
@@ -165,17 +167,22 @@ class Reference:
                 observer.finish(value)
             record = tracer.finish() if tracer else None
             outputs = flatten_output(value)
-        self._own_memory(outputs, inputs)
-        return CallResult(outputs, record.draws if record else [], record, seconds)
+        returns_state = self._own_memory(outputs, inputs)
+        return CallResult(outputs, record.draws if record else [], record, seconds, returns_state)
 
-    def _own_memory(self, outputs: Flat, inputs: CallInputs) -> None:
-        """Copies outputs that alias inputs or state: a later call must not change them. All are on the device then."""
-        taken = {t.untyped_storage().data_ptr() for t in inputs.tensors.values()}
-        taken |= {entry.tensor.untyped_storage().data_ptr() for entry in state_tensors(self.module)[0]}
+    def _own_memory(self, outputs: Flat, inputs: CallInputs) -> bool:
+        """Copies outputs that alias inputs or state: a later call must not change them. All are on the device then. Returns whether one
+        aliased state."""
+        given = {t.untyped_storage().data_ptr() for t in inputs.tensors.values()}
+        state = {entry.tensor.untyped_storage().data_ptr() for entry in state_tensors(self.module)[0]}
+        returns_state = False
         for name, tensor in outputs.tensors.items():
             tensor = outputs.tensors[name] = self.task.device.move(tensor)
-            if tensor.untyped_storage().data_ptr() in taken:
+            place = tensor.untyped_storage().data_ptr()
+            returns_state = returns_state or (tensor.numel() > 0 and place in state)
+            if place in given or place in state:
                 outputs.tensors[name] = tensor.clone()
+        return returns_state
 
 
 @contextlib.contextmanager
@@ -230,7 +237,8 @@ class Task:
     mutated_buffers: list[str] = field(default_factory=list)
     #: All tensors of the module that forward() changes: buffers, and (rarely) attributes or parameters.
     mutated_state: list[str] = field(default_factory=list)
-    #: True if what a call leaves in the module's state may change what the next call gives. BatchNorm's running statistics do not.
+    #: True if what a call leaves in the module's state may change what the next call gives, or the next call may change what it has given.
+    #: BatchNorm's running statistics do neither.
     carries_state: bool = True
     #: Further names of shared tensors: {"decoder.weight": "encoder.weight"}.
     aliases: dict[str, str] = field(default_factory=dict)
@@ -438,13 +446,17 @@ def _facts(task: Task, observed: Observed, inputs: CallInputs) -> dict[str, Any]
 
 
 def _carries_state(reference: Reference, inputs: CallInputs, others: CallInputs, forward_seed: int) -> bool:
-    """Whether calls that find what calls on other inputs have left give other bits than a first call. What a call on the same inputs
-    leaves may be what it would find: a running maximum."""
-    expected = reference.run(others, forward_seed, trace=True).outputs
-    reference.run(inputs, forward_seed, trace=True)
-    # Twice: counters.
-    later = [reference.run(others, forward_seed, trace=True, restore=False).outputs for _ in range(2)]
-    return not all(_same_answer(expected, outputs) for outputs in later)
+    """Whether calls that find what calls before them have left give other bits than first calls, or return the state itself."""
+    first = {id(given): reference.run(given, forward_seed, trace=True) for given in (inputs, others)}
+    if any(call.returns_state for call in first.values()):
+        return True
+    reference.restore()
+    # Each after itself and after the other one: a running maximum rises in one order, and a counter always.
+    for given in (inputs, others, others, inputs, others):
+        later = reference.run(given, forward_seed, trace=True, restore=False)
+        if not _same_answer(first[id(given)].outputs, later.outputs):
+            return True
+    return False
 
 
 def _same_answer(one: Flat, other: Flat) -> bool:

@@ -126,6 +126,7 @@ def _wrap_compilers(platform: Platform, home: str | None, folder: Path) -> None:
     real = shutil.which(os.environ.get("CXX", "c++"))
     if real:
         folder.mkdir(exist_ok=True)
-        script.write_text(f'#!/bin/sh\nexec {shlex.join([*ours, f"--flag={host_flag}", real])} "$@"\n')
+        about = [f"--identity={_identity_of(real)}", f"--flag={host_flag}"]
+        script.write_text(f'#!/bin/sh\nexec {shlex.join([*ours, *about, real])} "$@"\n')
         script.chmod(0o755)
         os.environ["CXX"] = str(script)

@@ -48,7 +48,8 @@ class Work:
     side_work: Callable[[], int]
     #: The captured graph, or the reason why there is none, by weight set and number of calls.
     graphs: dict[tuple[int, int], Captured | Failure] = field(default_factory=dict)
-    #: The outputs of the last call, which the worker reads in place until the next command.
+    #: The outputs of the last call, which the worker reads in place until the next command. Small ones are there until the next call has
+    #: ended.
     held: list[Any] = field(default_factory=list)
 
     def outputs(self, slot: int = 0) -> list[MappedTensor]:
@@ -64,7 +65,8 @@ def make_host_run(work: Work, support: Support) -> Run:
     models, arguments, restore, side_work = work.models, work.arguments, work.restore, work.side_work
     describe, slots = make_describer(work.outputs(), work.report), len(work.arguments)
     writers = [make_writer(work.outputs(slot)) for slot in range(slots)]
-    materialize, addresses, hold, pack = make_materializer(), make_addresses(), work.held.extend, struct.pack
+    materialize, addresses, pack = make_materializer(), make_addresses(), struct.pack
+    hold, release = work.held.extend, work.held.clear
     now, seed, track_gradients = time.monotonic_ns, make_seeder(), torch._C._set_grad_enabled
     # The reference's threads have just worked when it is called, but this process was stopped. Waking a sleeping core takes 100
     # us and more, which must not count.
@@ -98,6 +100,7 @@ def make_host_run(work: Work, support: Support) -> Run:
         finally:
             track_gradients(True)
             support.poison_allocations(0)
+        release()
         places: list[int] = []
         for slot, value, materialized in zip(chosen, found, made):
             tensors = describe(value, materialized, slot != chosen[0])

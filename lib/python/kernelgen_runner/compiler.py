@@ -64,6 +64,8 @@ _KNOWN_SECONDS = 3600
 _AT_LINE = r"(?:\(\d+\)|(?::\d+){1,2}): error: "
 #: Words of failures that another try may not have.
 _PASSING = re.compile(r"internal (?:compiler )?error|out of memory|annot allocate|No space left|Killed|died due to signal", re.IGNORECASE)
+#: Variables that add headers or flags.
+_FOLDERS = ("CPATH", "C_INCLUDE_PATH", "CPLUS_INCLUDE_PATH", "NVCC_APPEND_FLAGS", "NVCC_PREPEND_FLAGS")
 #: A header that may lie beside the source.
 _OWN_HEADER = re.compile(r'^[ \t]*#[ \t]*include[ \t]*"([^"]+)"', re.MULTILINE)
 _BODY = os.path.join("ATen", "core", "TensorBody.h")
@@ -258,7 +260,7 @@ class KnownMistakes:
         beside = os.path.dirname(source)
         has_headers = any(os.path.exists(os.path.join(beside, name)) for name in _OWN_HEADER.findall(text))
         # Folders of torch and of compilers come after -isystem.
-        has_folders = any(argument.startswith("-I") for argument in command)
+        has_folders = any(argument.startswith("-I") for argument in command) or any(os.environ.get(name) for name in _FOLDERS)
         self._pattern = re.compile(rf"^{re.escape(source)}{_AT_LINE}", re.MULTILINE)
         #: Beside the object; None where the same command may tell something else later.
         self._path = None if has_headers or has_folders else f"{target_of(command) or source}.mistakes"

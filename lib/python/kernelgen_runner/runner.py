@@ -25,7 +25,7 @@ from .protocol import Channel, Command, Failure, Reply
 from .support import Support
 
 MAX_JOB = 64 << 20
-_copy_each = torch._foreach_copy_
+_copy_each, _detach, _clone = torch._foreach_copy_, torch._C.TensorBase.detach, torch._C.TensorBase.clone
 #: Weight sets of a task; kernelgen_judge.weights has the same number.
 MAX_WEIGHT_SETS = 16
 CASTS = {"fp16": torch.float16, "bf16": torch.bfloat16}
@@ -56,6 +56,15 @@ def init_arguments(job: Mapping[str, Any]) -> list[Any]:
         flat = torch.frombuffer(data, dtype=dtype) if data else torch.empty(0, dtype=dtype)
         tensors[entry["name"]] = flat.reshape(entry["shape"])
     return list(values.decode(job["init"], tensors))
+
+
+def _plain(name: str, buffer: torch.Tensor) -> torch.Tensor:
+    """The memory of a buffer as a tensor that runs no code of the candidate's when it is written. Raises Failure."""
+    with torch._C.DisableTorchFunctionSubclass():
+        found = _detach(buffer)
+    if type(found) is not torch.Tensor:
+        raise Failure(protocol.STRUCTURE, f"buffer {name} is a {type(found).__qualname__}, not a plain torch.Tensor")
+    return found
 
 
 def _grouped(pairs: list[tuple[torch.Tensor, torch.Tensor]]) -> list[tuple[list[torch.Tensor], list[torch.Tensor]]]:
@@ -103,6 +112,7 @@ class Runner:
         #: How long the function that is called in a rehearsal works.
         self._rehearsed_ns = 0
         self._last_cpu = time.process_time_ns()
+        self._modes = torch._C._len_torch_function_stack, torch._C._len_torch_dispatch_stack
         self._handlers = {
             protocol.OP_JOB: self._open_job,
             protocol.OP_LOAD: self._load,
@@ -124,7 +134,9 @@ class Runner:
             command = receive()
             if command is None:
                 return 0
-            forget()
+            # Freeing them may run code of the candidate's, and a call's inputs are there by now.
+            if command.op != protocol.OP_RUN:
+                forget()
             self._side_work = cpu() - self._last_cpu
             forward()
             handler = handlers.get(command.op)
@@ -286,8 +298,8 @@ class Runner:
         ended = time.monotonic_ns()
         self._models[index] = model
         wanted = set(self._job.get("mutated_buffers", []))
-        buffers = [buffer for name, buffer in model.named_buffers() if name in wanted]
-        self._restored[index] = _grouped([(buffer, buffer.detach().clone()) for buffer in buffers])
+        buffers = [_plain(name, buffer) for name, buffer in model.named_buffers() if name in wanted]
+        self._restored[index] = _grouped([(buffer, _clone(buffer)) for buffer in buffers])
         return Reply(start_ns=started, end_ns=ended, arguments=(export.total, 0, 0, 0))
 
     def _export_state(self, command: Command) -> Reply:
@@ -315,6 +327,8 @@ class Runner:
         index = command.arguments[0]
         if index not in self._models or self._run is None:
             raise Failure(protocol.PROTOCOL, "RUN comes after CONSTRUCT, and for set 0 between JOB and LOAD")
+        if any(left() for left in self._modes):
+            raise Failure(protocol.STRUCTURE, "a torch function mode was active before a call")
         if index == protocol.REHEARSAL:
             self._rehearsed_ns = command.arguments[1] if self._device is None else 0
             return self._run(command)
