@@ -178,8 +178,8 @@ class CaptureTest(unittest.TestCase):
         self.broke = Failure(protocol.DEVICE_FAULT, "")
         self.marked: list[str] = []
         marks = [lambda what=what: self.marked.append(f"{what} on {self.cuda.stream}") for what in ("start", "end")]
-        self.device: Any = SimpleNamespace(torch=torch.device("cuda"), broken=self.break_down, make_marks=lambda: marks, thread_stream=2)
-        self.capture = graphs.make_capture(self.device)
+        device: Any = SimpleNamespace(torch=torch.device("cuda"), broken=self.break_down, make_marks=lambda: marks, thread_stream=2)
+        self.capture = graphs.make_capture(device)
         self.calls: list[str] = []
 
     def break_down(self, text: str) -> Failure:

@@ -347,16 +347,18 @@ class SeriesTest(unittest.TestCase):
         self.assertTrue(8 <= layout["slots"] < GPU_SLOTS)
         self.assertEqual(self.slots(SERIES.replace("randn(60, 8)", "randn(1 << 19, 8)")), 10)
         self.assertEqual(self.slots(SERIES.replace("randn(60, 8)", "randn(1 << 22, 8)")), 1)
-        # A device with much memory has more slots for large calls, but not more than make a series that is long enough.
-        for part, slots in ((1 << 25, 10), (1 << 30, 21), (1 << 40, LARGE_SLOTS)):
+        # A device with much memory has more slots for large calls, but not more than make a series that is long enough; and three of the
+        # largest ones, where one is no more than a part.
+        for rows, part, slots in (
+            ("1 << 19", 1 << 25, 10),
+            ("1 << 19", 1 << 30, 21),
+            ("1 << 19", 1 << 40, LARGE_SLOTS),
+            ("1 << 22", 1 << 28, 1),
+            ("1 << 22", 1 << 29, 3),
+        ):
             total = mock.patch.object(GpuDevice, "total_bytes", lambda self, part=part: part * LARGE_SLOTS_PART)
             with total, mock.patch.object(session, "has_room_for_slots", return_value=True):
-                self.assertEqual(self.slots(SERIES.replace("randn(60, 8)", "randn(1 << 19, 8)")), slots)
-        # Three of the largest ones, where one is no more than a part.
-        for part, slots in ((1 << 28, 1), (1 << 29, 3)):
-            total = mock.patch.object(GpuDevice, "total_bytes", lambda self, part=part: part * LARGE_SLOTS_PART)
-            with total, mock.patch.object(session, "has_room_for_slots", return_value=True):
-                self.assertEqual(self.slots(SERIES.replace("randn(60, 8)", "randn(1 << 22, 8)")), slots)
+                self.assertEqual(self.slots(SERIES.replace("randn(60, 8)", f"randn({rows}, 8)")), slots)
 
     def test_calls_that_leave_something_to_the_next_have_one_slot(self) -> None:
         state = "self.bn(x) @ y + self.bn.running_mean.sum()"

@@ -525,7 +525,7 @@ def _own_problem(expected: Expected, outputs: Flat, truth: Truth, limit: float) 
         return f"the reference's own rounding decides an output that is compared exactly: {comparison.message}"
     for target in expected.targets.values():
         if target.own_error is not None and target.own_error > NOISE_LIMIT:
-            # As close to the truth as the tolerance ever allows is an honest answer by chance alone.
+            # No tolerance is wider than NOISE_LIMIT, so an honest answer with as much rounding would be within it by chance only.
             return f"rounding decides {target.name}: the reference's is {target.own_error:.2g} of its rms from the float64 result"
     worst = max((target.unexplained_multiple for target in expected.targets.values()), default=0.0)
     comparison = expected.compare(outputs.tensors)

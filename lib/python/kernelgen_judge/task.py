@@ -495,14 +495,10 @@ def _probe(task: Task, seed: int) -> None:
     task.level = _guess_level(task, reference.module, trace)
     task.leaves_ties_open = _leaves_ties_open(trace.names, task.outputs)
     task.probe_seconds = result.seconds
-    if changed:
-        others = task.make_inputs(seed ^ 0x2545F491)
-        task.carries_state = _carries_state(reference, inputs, others, seed + 1)
-    else:
-        task.carries_state = False
-    rare = [entry.name for entry in changed if entry.role != "buffer"]
-    if rare:
-        task.labels.append("forward() changes " + ", ".join(rare[:4]))
+    task.carries_state = bool(changed) and _carries_state(reference, inputs, task.make_inputs(seed ^ 0x2545F491), seed + 1)
+    others = [entry.name for entry in changed if entry.role != "buffer"]
+    if others:
+        task.labels.append("forward() changes " + ", ".join(others[:4]))
     if task.randomness == "stochastic":
         task.labels.append("stochastic: forward() draws random numbers that cannot be handed over (live dropout)")
     if task.shrink:
